@@ -24,10 +24,13 @@ from ros2_cosim.world.headless.labels import (
 )
 from ros2_cosim.world.headless.sensing.axes import axes_of
 from ros2_cosim.world.headless.sensing.mesh import Mesh
-from ros2_cosim.world.headless.sensing.raster import Lens, depths, render
+from ros2_cosim.world.headless.sensing.occluders import Hiding, walls_of
+from ros2_cosim.world.headless.sensing.painted import box_corners
+from ros2_cosim.world.headless.sensing.raster import Lens, View, depths, render
 from ros2_cosim.world.headless.sensing.scene import SceneBuilder, TriangleScene
 from ros2_cosim.world.headless.sensing.scenery import buildings, plants
 from ros2_cosim.world.headless.sensing.scenery.dice import Dice
+from ros2_cosim.world.headless.wire_types import Vector
 from ros2_cosim.world.headless.world import World
 
 LENS = Lens(160, 90, 160.0)
@@ -145,13 +148,50 @@ def test_the_town_has_houses_plants_and_more_of_many_kinds() -> None:
     assert not any(bare.things.labelled(label) for label in MADE)
 
 
+def seen_places(view: View) -> Points:
+    """Of each pixel the centre of the triangle that it shows, zeros for the sky."""
+    places: Points = np.append(view.mesh.centres, [[0.0, 0.0, 0.0]], axis=0)[view.seen]
+    return places
+
+
+def test_what_walls_hide_is_in_no_picture() -> None:
+    scene = scene_of(TOWN)
+    assert scene.walls is not None and scene.tiles is not None
+    counts = [0, 0]
+    for number, pose in enumerate(world_of(TOWN).spawn_points()[:60:4]):
+        place = pose.location._replace(z=pose.location.z + 0.5 + number % 5)
+        eye = axes_of(pose._replace(location=place))
+        pair = [render(each, eye, LENS) for each in (scene, scene._replace(walls=None))]
+        assert np.array_equal(*(seen_places(view) for view in pair))
+        counts = [count + len(view.mesh) for count, view in zip(counts, pair, strict=True)]
+    assert counts[0] < 0.95 * counts[1]
+
+
+def test_a_ball_is_hidden_only_where_each_ray_to_it_meets_the_wall() -> None:
+    walls = walls_of(box_corners(5.0, 5.0, 5.0)[None] + np.array((20.0, 0.0, 0.0)))
+    hiding = Hiding(walls, Vector(0.0, 0.0, 0.0))
+    draws = np.random.default_rng(1)
+    centres = draws.uniform((0.0, -30.0, -30.0), (60.0, 30.0, 30.0), (4000, 3))
+    radii = draws.uniform(0.0, 3.0, 4000)
+    hidden = hiding.hidden(centres, radii)
+    assert 50 < hidden.sum() < 2000
+    # Points all over the hidden balls lie behind the front wall, x = 15, and within its outline.
+    ways = draws.normal(size=(50, 3))
+    ways /= np.sqrt((ways * ways).sum(axis=1))[:, None]
+    points = centres[hidden][:, None] + radii[hidden][:, None, None] * ways
+    assert (points[..., 0] > 15.0).all()
+    assert (np.abs(points[..., 1:] * (15.0 / points[..., :1])) < 5.0).all()
+    # From a place within two metres of a wall nothing is hidden by it.
+    assert not Hiding(walls, Vector(13.5, 0.0, 0.0)).hidden(centres, radii).any()
+
+
 @pytest.mark.parametrize("number", range(0, 60, 12))
 def test_details_and_tiles_change_no_depth_and_no_label(number: int) -> None:
     scene = scene_of(TOWN)
     pose = world_of(TOWN).spawn_points()[number]
     eye = axes_of(pose._replace(location=pose.location._replace(z=pose.location.z + 2.0)))
     whole = render(scene, eye, LENS)
-    plain = render(scene._replace(tiles=None, details=None), eye, LENS)
+    plain = render(scene._replace(tiles=None, details=None, walls=None), eye, LENS)
     tags, others = (np.append(view.mesh.tags, 11)[view.seen] for view in (whole, plain))
     assert np.array_equal(tags, others)
     one, two = depths(whole, LENS), depths(plain, LENS)
@@ -161,7 +201,7 @@ def test_details_and_tiles_change_no_depth_and_no_label(number: int) -> None:
     assert np.abs(one[near] - two[near]).max() < 5e-3
     # Without details the same triangles come through the tiles.
     tiled = render(scene._replace(details=None), eye, LENS)
-    assert np.array_equal(tiled.seen, plain.seen)
+    assert np.array_equal(seen_places(tiled), seen_places(plain))
 
 
 def test_what_a_client_hides_is_not_seen() -> None:

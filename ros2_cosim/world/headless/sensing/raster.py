@@ -24,13 +24,14 @@ from ros2_cosim.world.headless.sensing.mesh import (
     portions,
     ranges,
 )
+from ros2_cosim.world.headless.sensing.occluders import Hiding
 from ros2_cosim.world.headless.sensing.scene import TriangleScene
 
 _Value = TypeVar("_Value", bound=np.generic)
 
 NEAREST = 0.1  # m, depth at which a picture begins
 # Details are seen up to where so much [m] is a pixel.
-_DETAIL_SIZE = 0.2
+_DETAIL_SIZE = 0.1
 # Pixels (with those that lie behind others) that are compared at once: bounds the memory.
 _MOST_PIXELS = 4_000_000
 
@@ -86,7 +87,8 @@ def render(scene: TriangleScene, eye: BodyAxes, lens: Lens) -> View:
         close: Flags = dot(away, away) < (radii + reach) * (radii + reach)
         return close & in_view(centres, radii)
 
-    for part, which in scene.near(in_view, near):
+    hiding = None if scene.walls is None else Hiding(scene.walls, eye.origin).hidden
+    for part, which in scene.near(in_view, near, hiding):
         points = eye.inside(part.points.take(which, axis=0))
         normals = cross(points[:, 1] - points[:, 0], points[:, 2] - points[:, 0])
         offsets = dot(points[:, 0], normals)

@@ -19,7 +19,8 @@ from ros2_cosim.world.headless.sensing.mesh import (
     length,
     mesh_of,
 )
-from ros2_cosim.world.headless.sensing.scenery.parts import Scenery, scenery_of
+from ros2_cosim.world.headless.sensing.occluders import Walls
+from ros2_cosim.world.headless.sensing.scenery.parts import Scenery, SceneryLayer, scenery_of
 from ros2_cosim.world.headless.sensing.shapes import BodyShape, look_of, shape_of
 from ros2_cosim.world.headless.sensing.standing import mesh_of_things
 from ros2_cosim.world.headless.sensing.tiles import Tiles, tiles_of
@@ -41,28 +42,39 @@ class TriangleScene(NamedTuple):
 
     :ivar tiles: of the map, None: each of its triangles is looked at
     :ivar details: what lies in faces of the map, as windows; None: nothing
+    :ivar walls: what hides tiles as a whole
     """
 
     map: Mesh
     actors: Mesh
     tiles: Tiles | None = None
     details: tuple[Mesh, Tiles] | None = None
+    walls: Walls | None = None
 
-    def near(self, test: BallTest, details: BallTest | None = None) -> list[tuple[Mesh, Indices]]:
+    def near(
+        self, test: BallTest, details: BallTest | None = None, hidden: BallTest | None = None
+    ) -> list[tuple[Mesh, Indices]]:
         """The meshes with their triangles of which a ball passes a test.
 
         :param details: the test for details, None: they are left out
+        :param hidden: tiles that this one chooses are left out
         """
-        found = [_passing(self.map, self.tiles, test), _passing(self.actors, None, test)]
+        found = [_passing(self.map, self.tiles, test, hidden)]
         if details is not None and self.details is not None:
-            found.insert(1, _passing(*self.details, details))
-        return found
+            found.append(_passing(*self.details, details, hidden))
+        return [*found, _passing(self.actors, None, test, None)]
 
 
-def _passing(mesh: Mesh, tiles: Tiles | None, test: BallTest) -> tuple[Mesh, Indices]:
+def _passing(
+    mesh: Mesh, tiles: Tiles | None, test: BallTest, hidden: BallTest | None
+) -> tuple[Mesh, Indices]:
     if tiles is None:
         return mesh, np.flatnonzero(test(mesh.centres, mesh.radii))
-    which = tiles.of(test(tiles.centres, tiles.radii))
+    chosen = test(tiles.centres, tiles.radii)
+    if hidden is not None:
+        left = np.flatnonzero(chosen)
+        chosen[left] = ~hidden(tiles.centres[left], tiles.radii[left])
+    which = tiles.of(chosen)
     return mesh, which[test(mesh.centres.take(which, 0), mesh.radii.take(which))]
 
 
@@ -72,6 +84,7 @@ class _Map(NamedTuple):
     mesh: Mesh
     tiles: Tiles
     details: tuple[Mesh, Tiles] | None
+    walls: Walls | None
 
 
 class SceneBuilder:
@@ -102,7 +115,9 @@ class SceneBuilder:
                 looks.append((*key, seen[-1][1]))
         made = whole, *looks
         if self._scene is None or not self._is_made(made):
-            self._scene = TriangleScene(whole.mesh, _placed(seen), whole.tiles, whole.details)
+            self._scene = TriangleScene(
+                whole.mesh, _placed(seen), whole.tiles, whole.details, whole.walls
+            )
             self._made = made
             if len(self._shapes) > 4 * len(world.actors) + 64:
                 self._shapes.clear()
@@ -124,14 +139,28 @@ class SceneBuilder:
         if self._map is None or self._map[0] != version:
             parts = world.things.parts()
             first = len(self._ground.parts)
-            pieces = [_as_shown(self._ground.mesh, self._ground.owners, parts[:first])]
-            details = None
+            ground = _as_shown(
+                SceneryLayer(self._ground.mesh, self._ground.owners), parts[:first]
+            ).mesh
+            pieces, owners = [ground], [np.full(len(ground), -1)]
+            details = walls = None
             if scenery is not None:
-                pieces.append(_as_shown(*scenery.solid, parts[first:]))
-                flat = _as_shown(*scenery.details, parts[first:])
-                details = (flat, tiles_of(flat)) if len(flat) else None
-            whole = joined([*pieces, mesh_of_things(world.things, world.lamps)])
-            self._map = version, _Map(whole, tiles_of(whole), details)
+                solid, flat = (
+                    _as_shown(layer, parts[first:]) for layer in (scenery.solid, scenery.details)
+                )
+                pieces.append(solid.mesh)
+                owners.append(solid.owners)
+                if len(flat.mesh):
+                    details = flat.mesh, tiles_of(*flat)
+                shown = np.array([thing.is_shown for thing in parts[first:]], dtype=bool)
+                walls = scenery.walls.take(shown[scenery.houses])
+            pieces.append(mesh_of_things(world.things, world.lamps))
+            owners.append(np.full(len(pieces[-1]), -1))
+            whole = joined(pieces)
+            self._map = (
+                version,
+                _Map(whole, tiles_of(whole, np.concatenate(owners)), details, walls),
+            )
         return self._map[1]
 
     def complete(self, world: World) -> None:
@@ -144,11 +173,9 @@ class SceneBuilder:
         return bool(self._made) and made[0] is self._made[0] and made[1:] == self._made[1:]
 
 
-def _as_shown(mesh: Mesh, owners: Indices, parts: tuple[Thing, ...]) -> Mesh:
-    """The map without the parts that clients have hidden, and as they have painted it.
-
-    :param owners: (n) the number of the part that each triangle belongs to
-    """
+def _as_shown(layer: SceneryLayer, parts: tuple[Thing, ...]) -> SceneryLayer:
+    """A layer without the parts that clients have hidden, and as they have painted it."""
+    mesh, owners = layer
     changed = [n for n, thing in enumerate(parts) if thing.material != PLAIN]
     if changed:
         colours, shades, glow = mesh.colours.copy(), mesh.shades.copy(), mesh.glow.copy()
@@ -166,7 +193,10 @@ def _as_shown(mesh: Mesh, owners: Indices, parts: tuple[Thing, ...]) -> Mesh:
                 shades[own] /= length(shades[own])[:, None]
         mesh = mesh.changed(colours=colours, shades=shades, glow=glow)
     hidden = [n for n, thing in enumerate(parts) if not thing.is_shown]
-    return mesh.take(~np.isin(owners, hidden)) if hidden else mesh
+    if hidden:
+        kept = ~np.isin(owners, hidden)
+        mesh, owners = mesh.take(kept), owners[kept]
+    return SceneryLayer(mesh, owners)
 
 
 def _placed(seen: list[tuple[Actor, Transform, BodyShape]]) -> Mesh:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The triangles of a map by squares of ground, so that those far from a view are passed over."""
+"""The triangles of a map by squares of ground and by parts, of which a view needs only some."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ from ros2_cosim.world.headless.sensing.axes import Floats
 from ros2_cosim.world.headless.sensing.mesh import Flags, Indices, Mesh, length, ranges
 
 _TILE = 40.0  # m
+_OWN = 1 << 40  # a row of squares in which no ground lies
 
 
 class Tiles(NamedTuple):
@@ -34,9 +35,15 @@ class Tiles(NamedTuple):
         return np.flatnonzero(is_in)
 
 
-def tiles_of(mesh: Mesh) -> Tiles:
-    """The tiles of a mesh. A triangle belongs to the tile of its centre, whatever its size."""
+def tiles_of(mesh: Mesh, owners: Indices | None = None) -> Tiles:
+    """The tiles of a mesh. A triangle belongs to the tile of its centre, whatever its size.
+
+    :param owners: (n) numbers of parts, each of which is a tile; below 0: of none
+    """
     squares = np.floor(mesh.centres[:, :2] / _TILE).astype(np.int64)
+    if owners is not None:
+        own = owners >= 0
+        squares[own, 0], squares[own, 1] = owners[own], _OWN
     _, numbers = np.unique(squares, axis=0, return_inverse=True)
     numbers = numbers.reshape(-1)
     order = np.argsort(numbers, kind="stable")

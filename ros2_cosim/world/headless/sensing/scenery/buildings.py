@@ -122,7 +122,8 @@ def house(kind: Facade, width: float, depth: float, dice: Dice) -> SceneryForm:
     storeys = dice.whole(*kind.storeys)
     height = storeys * kind.storey
     flat = kind.roof == FLAT
-    form.box((0.0, 0.0, 0.0 - _BASE), (width, depth, height + (_PARAPET if flat else 0.0)), wall)
+    form.filled = (0.0, 0.0, 0.0 - _BASE), (width, depth, height + (_PARAPET if flat else 0.0))
+    form.box(*form.filled, wall)
     if flat:
         _add_flat_roof(form, width, depth, height + _PARAPET, roof, dice)
     else:

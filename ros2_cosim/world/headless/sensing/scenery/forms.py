@@ -39,11 +39,13 @@ class SceneryForm:
     """The pieces of one object.
 
     :param label: of the protocol, of all pieces that have no other one
+    :ivar filled: two corners of a box that nothing is seen through, None: there is none
     """
 
     def __init__(self, label: int) -> None:
         self.label = label
         self.pieces: list[SceneryPiece] = []
+        self.filled: tuple[Point, Point] | None = None
 
     def convex(
         self,

@@ -12,6 +12,7 @@ from ros2_cosim.world.headless.labels import ROAD_LINES, TERRAIN
 from ros2_cosim.world.headless.sensing.axes import Floats
 from ros2_cosim.world.headless.sensing.ground import MapGround
 from ros2_cosim.world.headless.sensing.mesh import SURFACE, Indices, Mesh, mesh_of
+from ros2_cosim.world.headless.sensing.occluders import Walls, walls_of
 from ros2_cosim.world.headless.sensing.scenery.dice import seed_of
 from ros2_cosim.world.headless.sensing.scenery.free_ground import FreeGround, rectangle
 from ros2_cosim.world.headless.sensing.scenery.layout import Placed, SceneryLayout
@@ -33,11 +34,14 @@ class Scenery(NamedTuple):
     :ivar parts: each thing
     :ivar solid: what rays and cameras see
     :ivar details: what lies in the faces of that, for cameras that are near
+    :ivar walls: of houses; and ``houses``: the number of the part that each belongs to
     """
 
     parts: list[MapPart]
     solid: SceneryLayer
     details: SceneryLayer
+    walls: Walls
+    houses: Indices
 
 
 def scenery_of(network: RoadNetwork, opendrive: str, ground: MapGround, things: Things) -> Scenery:
@@ -54,12 +58,12 @@ def scenery_of(network: RoadNetwork, opendrive: str, ground: MapGround, things: 
         for thing in things.shown():
             squares.take(_covered(thing.pose, thing.half))
         placed = SceneryLayout(network, squares, ground.land.height, seed_of(opendrive)).fill()
-    world = [_in_world(each) for each in placed]
+    world = [_triangles(each) for each in placed]
     parts = [_part(each, points) for each, points in zip(placed, world, strict=True)]
     marks = _marks(placed)
     points = np.concatenate([*world, np.zeros((0, 3, 3))])
     solid, details = (_layer(points, marks, is_detail) for is_detail in (False, True))
-    return Scenery(parts, solid, details)
+    return Scenery(parts, solid, details, *_walls(placed))
 
 
 def _axes(heading: float) -> tuple[Floats, Floats]:
@@ -68,9 +72,26 @@ def _axes(heading: float) -> tuple[Floats, Floats]:
     return np.array((cos, sin, 0.0)), np.array((0.0 - sin, cos, 0.0))
 
 
-def _in_world(placed: Placed) -> Floats:
+def _walls(placed: list[Placed]) -> tuple[Walls, Indices]:
+    """Walls of filled boxes, and the numbers of their parts."""
+    boxes, numbers = [], []
+    for number, each in enumerate(placed):
+        if each.form.filled is not None:
+            ends = np.array(each.form.filled)
+            bits = np.arange(8)[:, None] >> np.arange(3) & 1
+            boxes.append(_in_world(each, ends[bits, np.arange(3)]))
+            numbers += [number] * 4
+    corners = np.array(boxes).reshape(-1, 8, 3)
+    return walls_of(corners), np.array(numbers, dtype=np.int64)
+
+
+def _triangles(placed: Placed) -> Floats:
     """The triangles (n, 3, 3) of a form in its place."""
-    points = np.concatenate([piece.points for piece in placed.form.pieces])
+    return _in_world(placed, np.concatenate([piece.points for piece in placed.form.pieces]))
+
+
+def _in_world(placed: Placed, points: Floats) -> Floats:
+    """Points (..., 3) of a form's frame in the world."""
     ahead, right = _axes(placed.heading)
     world: Floats = points[..., 0:1] * ahead + points[..., 1:2] * right
     world[..., 2] += points[..., 2]
