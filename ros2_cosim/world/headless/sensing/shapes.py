@@ -1,9 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What actors look like: boxes with windows, lamps and wheels painted on their faces.
-
-The geometry is that of the actor's bounding box to the last bit: a ray or a camera meets an
-actor where its box is. Shapes are in the actor's own frame.
-"""
+"""What actors look like, in their own frame: vehicles, people, props, signs, lights."""
 
 from __future__ import annotations
 
@@ -15,8 +11,15 @@ from ros2_cosim.world.headless.actors import Actor, VehicleActor
 from ros2_cosim.world.headless.labels import POLES
 from ros2_cosim.world.headless.materials import PLAIN, Colour, Material
 from ros2_cosim.world.headless.sensing.axes import Floats
+from ros2_cosim.world.headless.sensing.bodies import (
+    cycle_body,
+    outline_of,
+    person_body,
+    vehicle_body,
+)
+from ros2_cosim.world.headless.sensing.figures import SolidFigure
 from ros2_cosim.world.headless.sensing.mesh import PAINT, SURFACE, Bytes
-from ros2_cosim.world.headless.sensing.painted import Direction, box_corners, painted_box
+from ros2_cosim.world.headless.sensing.painted import Direction, box_corners, painted_box, textured
 from ros2_cosim.world.headless.signals import PLATE, LightActor, SignActor
 from ros2_cosim.world.headless.wire_types import BoundingBox
 from ros2_cosim.world.road.traffic_lights import GREEN, RED, YELLOW
@@ -28,18 +31,12 @@ _DOOR, _PLATE_HALF = 0.45, 0.03  # m, half the width and half the depth of a doo
 _POLE = 0.06  # m, half a pole's thickness
 _LIGHT_SIZE = (0.4, 1.0)
 
-_GLASS: Colour = (28, 34, 40)
-_TYRE: Colour = (18, 18, 18)
 _DARKEST = 24  # of a channel: black paint shines
-_HEADLAMP: Colour = (236, 234, 214)
-_TAIL_LAMP: Colour = (176, 22, 20)
 _PAPER: Colour = (228, 228, 222)
 _METAL: Colour = (110, 112, 114)
 _HOUSING: Colour = (24, 26, 24)
 _RED: Colour = (190, 26, 28)
 _PAINTED: Colour = (128, 132, 138)
-_SKIN: Colour = (204, 164, 138)
-_TROUSERS: Colour = (44, 50, 66)
 _SHIRTS: tuple[Colour, ...] = ((150, 60, 50), (60, 90, 140), (190, 180, 150), (70, 110, 80))
 _ORANGE: Colour = (222, 104, 34)
 _PROP: Colour = (150, 132, 104)
@@ -50,20 +47,6 @@ _LAMPS: tuple[tuple[int, float, Colour], ...] = (
 
 #: A patch on a face: (low u, high u, low v, high v) as shares of the half sizes, and colour.
 Patch = tuple[float, float, float, float, Colour]
-
-_SIDE: tuple[Patch, ...] = (
-    (-0.62, -0.08, 0.3, 0.86, _GLASS), (-0.02, 0.46, 0.3, 0.86, _GLASS),
-    (-0.8, -0.5, -1.0, -0.4, _TYRE), (0.5, 0.8, -1.0, -0.4, _TYRE),
-)  # fmt: skip
-_WHEELS: tuple[Patch, ...] = ((-1.0, -0.3, -1.0, -0.35, _TYRE), (0.3, 1.0, -1.0, -0.35, _TYRE))
-_REAR: tuple[Patch, ...] = (
-    (-0.74, 0.74, 0.3, 0.86, _GLASS), (-0.96, -0.66, -0.15, 0.12, _TAIL_LAMP),
-    (0.66, 0.96, -0.15, 0.12, _TAIL_LAMP), (-0.28, 0.28, -0.42, -0.24, _PAPER),
-)  # fmt: skip
-_FRONT: tuple[Patch, ...] = (
-    (-0.8, 0.8, 0.28, 0.88, _GLASS), (-0.94, -0.58, -0.22, 0.04, _HEADLAMP),
-    (0.58, 0.94, -0.22, 0.04, _HEADLAMP), (-0.5, 0.5, -0.5, -0.2, _TYRE),
-)  # fmt: skip
 
 
 class BodyShape(NamedTuple):
@@ -100,6 +83,18 @@ class _Pieces:
                 piece.points, self.tag if tag is None else tag, piece.colour, SURFACE,
                 piece.glow, piece.shade,
             )  # fmt: skip
+
+    def figure(self, figure: SolidFigure, box: BoundingBox) -> None:
+        """A figure that stands on the floor of a box, with the textures of the material."""
+        foot = np.array((*box.location[:2], box.location[2] - box.extent[2]))
+        for piece in figure.pieces:
+            points = piece.points + foot
+            if self._material == PLAIN:
+                self._take(points, piece.label, piece.colour, SURFACE)
+                continue
+            for triangle in points:
+                look, shade = textured(triangle, piece.colour, self._material, box)
+                self._take(triangle[None], piece.label, look.colour, SURFACE, look.glow, shade)
 
     def patches(
         self,
@@ -161,15 +156,16 @@ def shape_of(actor: Actor, material: Material = PLAIN) -> BodyShape | None:
         return None
     pieces = _Pieces(tag, material)
     shirt = _SHIRTS[actor.id % len(_SHIRTS)]
+    size = 2.0 * box.extent.x, 2.0 * box.extent.y, 2.0 * box.extent.z
     if actor.blueprint.kind == "walker":
-        _paint_person(pieces, box, shirt)
+        pieces.figure(person_body(size, shirt, tag), box)
     elif actor.attribute("number_of_wheels") == "2":
-        _paint_person(pieces, box, shirt)
-        for side in (-1.0, 1.0):
-            cycle = (-0.6, 0.6, -0.6, -0.2, _colour_of(actor))
-            pieces.patches(box.location, box.extent, 1, side, (*_WHEELS, cycle))
+        motor = actor.attribute("base_type") == "motorcycle"
+        paint = _colour_of(actor)
+        pieces.figure(cycle_body(size, paint, shirt, tag, motor=motor), box)
     elif actor.blueprint.kind == "vehicle":
-        _paint_vehicle(pieces, box, _colour_of(actor))
+        outline = outline_of(actor.attribute("base_type") or "", size[2])
+        pieces.figure(vehicle_body(outline, size, _colour_of(actor), tag), box)
         if isinstance(actor, VehicleActor):
             _add_doors(pieces, box, _colour_of(actor), actor.open_doors)
     else:
@@ -186,15 +182,6 @@ def _colour_of(actor: Actor) -> Colour:
     return red, green, blue
 
 
-def _paint_vehicle(pieces: _Pieces, box: BoundingBox, colour: Colour) -> None:
-    centre, half = box.location, box.extent
-    pieces.box(centre, half, colour)
-    pieces.patches(centre, half, 0, -1.0, _REAR)
-    pieces.patches(centre, half, 0, 1.0, _FRONT)
-    for side in (-1.0, 1.0):
-        pieces.patches(centre, half, 1, side, _SIDE)
-
-
 def _add_doors(pieces: _Pieces, box: BoundingBox, colour: Colour, doors: int) -> None:
     """Open doors: plates that stand out from the box, at right angles to its sides or its top."""
     (x, y, z), (length, width, height) = box.location, box.extent
@@ -206,15 +193,6 @@ def _add_doors(pieces: _Pieces, box: BoundingBox, colour: Colour, doors: int) ->
         if doors >> number & 1:
             place = (x + along * length, y, z + height + _DOOR)
             pieces.box(place, (_PLATE_HALF, 0.7 * width, _DOOR), colour)
-
-
-def _paint_person(pieces: _Pieces, box: BoundingBox, shirt: Colour) -> None:
-    centre, half = box.location, box.extent
-    pieces.box(centre, half, _TROUSERS)
-    for axis in (0, 1):
-        for side in (-1.0, 1.0):
-            parts = ((-1.0, 1.0, -0.1, 0.66, shirt), (-0.7, 0.7, 0.7, 1.0, _SKIN))
-            pieces.patches(centre, half, axis, side, parts)
 
 
 def _sign(actor: SignActor, tag: int, material: Material) -> BodyShape:

@@ -10,8 +10,8 @@ from typing import Final, NamedTuple
 
 from ros2_cosim.world.headless.labels import BUILDINGS
 from ros2_cosim.world.headless.materials import Colour
+from ros2_cosim.world.headless.sensing.figures import Point, SolidFigure, shaded
 from ros2_cosim.world.headless.sensing.scenery.dice import Dice
-from ros2_cosim.world.headless.sensing.scenery.forms import Point, SceneryForm, shaded
 
 FLAT, GABLE, HIP, SHED = "flat", "gable", "hip", "shed"
 
@@ -109,15 +109,15 @@ class _Wall(NamedTuple):
         return self.x + across * self.along[0], self.y + across * self.along[1], z
 
     def patch(
-        self, form: SceneryForm, low: float, high: float, z: tuple[float, float], colour: Colour
+        self, form: SolidFigure, low: float, high: float, z: tuple[float, float], colour: Colour
     ) -> None:
         corners = self.at(low, z[0]), self.at(high, z[0]), self.at(high, z[1]), self.at(low, z[1])
         form.patch(corners, (*self.out, 0.0), colour)
 
 
-def house(kind: Facade, width: float, depth: float, dice: Dice) -> SceneryForm:
+def house(kind: Facade, width: float, depth: float, dice: Dice) -> SolidFigure:
     """A house whose front, at y = 0, looks to the road; x from 0 to its width [m]."""
-    form = SceneryForm(BUILDINGS)
+    form = SolidFigure(BUILDINGS)
     wall, roof = shaded(dice.pick(kind.walls), dice.between(0.88, 1.06)), dice.pick(kind.roofs)
     storeys = dice.whole(*kind.storeys)
     height = storeys * kind.storey
@@ -146,7 +146,7 @@ def house(kind: Facade, width: float, depth: float, dice: Dice) -> SceneryForm:
     return form
 
 
-def _add_windows(form: SceneryForm, wall: _Wall, kind: Facade, storey: int) -> None:
+def _add_windows(form: SolidFigure, wall: _Wall, kind: Facade, storey: int) -> None:
     floor = storey * kind.storey + kind.sill
     z = floor, floor + kind.window[1]
     if kind.spacing == 0.0:
@@ -159,7 +159,7 @@ def _add_windows(form: SceneryForm, wall: _Wall, kind: Facade, storey: int) -> N
         wall.patch(form, low, low + kind.window[0], z, _GLASS)
 
 
-def _add_ground_floor(form: SceneryForm, front: _Wall, kind: Facade) -> None:
+def _add_ground_floor(form: SolidFigure, front: _Wall, kind: Facade) -> None:
     middle = 0.5 * front.length
     front.patch(form, middle - 0.6, middle + 0.6, (0.0, 2.2), _DOOR)
     if kind.is_shop:
@@ -172,7 +172,7 @@ def _add_ground_floor(form: SceneryForm, front: _Wall, kind: Facade) -> None:
         _add_windows(form, part, kind, 0)
 
 
-def _add_balconies(form: SceneryForm, width: float, z: float, colour: Colour) -> None:
+def _add_balconies(form: SolidFigure, width: float, z: float, colour: Colour) -> None:
     count = max(1, int(width / 6.0))
     for n in range(count):
         middle = (n + 0.5) * width / count
@@ -180,7 +180,7 @@ def _add_balconies(form: SceneryForm, width: float, z: float, colour: Colour) ->
 
 
 def _add_flat_roof(
-    form: SceneryForm, width: float, depth: float, z: float, roof: Colour, dice: Dice
+    form: SolidFigure, width: float, depth: float, z: float, roof: Colour, dice: Dice
 ) -> None:
     form.patch(((0.0, 0.0, z), (width, 0.0, z), (width, depth, z), (0.0, depth, z)),
                (0.0, 0.0, 1.0), roof)  # fmt: skip
@@ -189,7 +189,7 @@ def _add_flat_roof(
 
 
 def _add_roof(
-    form: SceneryForm, kind: str, size: tuple[float, float, float], wall: Colour, roof: Colour
+    form: SolidFigure, kind: str, size: tuple[float, float, float], wall: Colour, roof: Colour
 ) -> None:
     """A roof whose ridge lies along the road."""
     width, depth, z = size

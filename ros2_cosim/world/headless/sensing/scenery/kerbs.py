@@ -10,8 +10,8 @@ import numpy as np
 from ros2_cosim.world.headless.labels import SIDEWALKS
 from ros2_cosim.world.headless.materials import Colour
 from ros2_cosim.world.headless.sensing.axes import Floats
+from ros2_cosim.world.headless.sensing.figures import SolidFigure, SolidPiece
 from ros2_cosim.world.headless.sensing.ground import RoadLine, stations_of
-from ros2_cosim.world.headless.sensing.scenery.forms import SceneryForm, SceneryPiece
 from ros2_cosim.world.road import RoadNetwork
 from ros2_cosim.world.road.lanes import LaneSection
 from ros2_cosim.world.road.opendrive import Road
@@ -20,9 +20,9 @@ _STONE: Final[Colour] = (176, 174, 168)
 _HIGH, _WIDE = 0.12, 0.15  # m
 
 
-def kerb_of(network: RoadNetwork, road: Road) -> SceneryForm | None:
+def kerb_of(network: RoadNetwork, road: Road) -> SolidFigure | None:
     """The kerb stones of a road, in the world: on the side of its sidewalks that lanes are on."""
-    form = SceneryForm(SIDEWALKS)
+    form = SolidFigure(SIDEWALKS)
     for section in road.lanes.sections:
         stations = stations_of(road, section)
         for lane_id, lane in section.lanes.items():
@@ -32,7 +32,7 @@ def kerb_of(network: RoadNetwork, road: Road) -> SceneryForm | None:
 
 
 def _add(
-    form: SceneryForm,
+    form: SolidFigure,
     network: RoadNetwork,
     road: Road,
     section: LaneSection,
@@ -54,7 +54,7 @@ def _add(
     # From the front seen: its face, its top, its back.
     for a, b in ((front, front + up), (front + up, back + up), (back + up, back)):
         strip = _strip(a, b, side)[np.concatenate((kept, kept))]
-        form.pieces.append(SceneryPiece(strip, form.label, _STONE, is_detail=False))
+        form.pieces.append(SolidPiece(strip, form.label, _STONE, is_detail=False))
 
 
 def _strip(low: Floats, high: Floats, side: float) -> Floats:

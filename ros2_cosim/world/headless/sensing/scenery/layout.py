@@ -16,9 +16,9 @@ import numpy as np
 from ros2_cosim.core.kernel.exactmath import PI, sincos
 from ros2_cosim.world.geometry import frames
 from ros2_cosim.world.headless.sensing.axes import Floats
+from ros2_cosim.world.headless.sensing.figures import Point, SolidFigure
 from ros2_cosim.world.headless.sensing.scenery import buildings, furniture, plants
 from ros2_cosim.world.headless.sensing.scenery.dice import Dice
-from ros2_cosim.world.headless.sensing.scenery.forms import Point, SceneryForm
 from ros2_cosim.world.headless.sensing.scenery.free_ground import FreeGround, rectangle
 from ros2_cosim.world.headless.sensing.scenery.kerbs import kerb_of
 from ros2_cosim.world.road import RoadNetwork
@@ -45,7 +45,7 @@ class Placed(NamedTuple):
     """A form in the world: where its origin is, in CARLA's frame [m], and its direction [rad]."""
 
     name: str
-    form: SceneryForm
+    form: SolidFigure
     place: Point
     heading: float
 
@@ -116,7 +116,7 @@ class SceneryLayout:
                 self._add_plants(road, side, Dice(self._seed, f"plants {road.id} {side}"))
         return self.placed
 
-    def _put(self, name: str, form: SceneryForm, x: float, y: float, heading: float) -> None:
+    def _put(self, name: str, form: SolidFigure, x: float, y: float, heading: float) -> None:
         self.placed.append(Placed(name, form, (x, y, self._height(x, y)), heading))
 
     def _frontage(self, road: Road, side: int, s: float) -> _Frontage:

@@ -7,8 +7,8 @@ from typing import Final, NamedTuple
 
 from ros2_cosim.world.headless.labels import VEGETATION
 from ros2_cosim.world.headless.materials import Colour
+from ros2_cosim.world.headless.sensing.figures import SolidFigure, shaded
 from ros2_cosim.world.headless.sensing.scenery.dice import Dice
-from ros2_cosim.world.headless.sensing.scenery.forms import SceneryForm, shaded
 
 _BARK: Final[Colour] = (86, 68, 52)
 _BIRCH_BARK: Final[Colour] = (206, 202, 192)
@@ -48,9 +48,9 @@ AVENUE: Final = TREES[0], TREES[2]
 YOUNG: Final = 5.0, 6.5
 
 
-def tree(kind: Tree, height: float, dice: Dice) -> SceneryForm:
+def tree(kind: Tree, height: float, dice: Dice) -> SolidFigure:
     """A tree at the origin."""
-    form = SceneryForm(VEGETATION)
+    form = SolidFigure(VEGETATION)
     radius, free = kind.crown * height, kind.trunk * height
     leaves = shaded(kind.leaves, dice.between(0.85, 1.15))
     light = shaded(leaves, _LIGHTER)
@@ -69,18 +69,18 @@ def tree(kind: Tree, height: float, dice: Dice) -> SceneryForm:
     return form
 
 
-def bush(dice: Dice) -> SceneryForm:
+def bush(dice: Dice) -> SolidFigure:
     """A low round bush at the origin."""
-    form = SceneryForm(VEGETATION)
+    form = SolidFigure(VEGETATION)
     size = dice.between(0.5, 1.1)
     leaves = shaded(_HEDGE, dice.between(0.9, 1.4))
     form.ball((0.0, 0.0, 0.7 * size), (size, size, 0.8 * size), (leaves, shaded(leaves, _LIGHTER)))
     return form
 
 
-def hedge(length: float, dice: Dice) -> SceneryForm:
+def hedge(length: float, dice: Dice) -> SolidFigure:
     """A hedge along x from 0 to its length [m]."""
-    form = SceneryForm(VEGETATION)
+    form = SolidFigure(VEGETATION)
     leaves = shaded(_HEDGE, dice.between(0.9, 1.2))
     form.box((0.0, 0.0, -0.3), (length, 0.7, dice.between(0.9, 1.6)), leaves)
     return form

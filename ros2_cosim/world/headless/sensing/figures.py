@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Shapes of what stands beside roads, from few triangles.
+"""Bodies of few triangles: what stands beside roads, vehicles, people.
 
-A form has its own frame: x along the road, y away from it, z up [m]; the ground is at 0. Details
-are flat pieces that lie in a face, as windows: only cameras that are near show them.
+A figure has its own frame: x forward or along a road, y to the right or away from it, z up [m]; the
+ground is at 0. Details are flat pieces in a face, as windows.
 """
 
 from __future__ import annotations
@@ -24,9 +24,10 @@ _FACES = ((0, 1, 5, 4), (3, 2, 6, 7), (1, 3, 7, 5), (2, 0, 4, 6), (4, 5, 7, 6), 
 
 # Details lie so much before their face [m]: enough to win against it from any distance.
 _BEFORE = 2.0e-4
+_SPOKES = 12  # corners of a wheel
 
 
-class SceneryPiece(NamedTuple):
+class SolidPiece(NamedTuple):
     """Triangles (n, 3, 3) of one look."""
 
     points: Floats
@@ -35,7 +36,7 @@ class SceneryPiece(NamedTuple):
     is_detail: bool
 
 
-class SceneryForm:
+class SolidFigure:
     """The pieces of one object.
 
     :param label: of the protocol, of all pieces that have no other one
@@ -44,7 +45,7 @@ class SceneryForm:
 
     def __init__(self, label: int) -> None:
         self.label = label
-        self.pieces: list[SceneryPiece] = []
+        self.pieces: list[SolidPiece] = []
         self.filled: tuple[Point, Point] | None = None
 
     def convex(
@@ -106,6 +107,20 @@ class SceneryForm:
             polygons.append(top)
         self.convex(polygons, (x, y, z + 0.4 * height), colour, label)
 
+    def wheel(self, hub: Point, thick: float, radius: float, colour: Colour) -> None:
+        """A disc around an axle along y, from the hub so thick [m], to the left if below 0."""
+        x, y, z = hub
+        turns = [sincos(2.0 * PI * n / _SPOKES) for n in range(_SPOKES)]
+        rims = [
+            [(x + radius * c, y + depth, z + radius * s) for s, c in turns]
+            for depth in (0.0, thick)
+        ]
+        polygons = [*rims]
+        for n in range(_SPOKES):
+            m = (n + 1) % _SPOKES
+            polygons.append([rims[0][n], rims[0][m], rims[1][m], rims[1][n]])
+        self.convex(polygons, (x, y + 0.5 * thick, z), colour)
+
     def ball(
         self, middle: Point, radii: Point, colours: tuple[Colour, Colour], sides: int = 6
     ) -> None:
@@ -140,7 +155,7 @@ class SceneryForm:
 
     def _take(self, points: Floats, colour: Colour, label: int | None, *, is_detail: bool) -> None:
         found = self.label if label is None else label
-        self.pieces.append(SceneryPiece(points, found, colour, is_detail))
+        self.pieces.append(SolidPiece(points, found, colour, is_detail))
 
 
 def shaded(colour: Colour, factor: float) -> Colour:
