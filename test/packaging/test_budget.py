@@ -18,7 +18,7 @@ BUDGET = {
     "ros": 11_130,
     "ros2_cosim": 128,
     "vds": 4_000,
-    "world": 22_080,
+    "world": 22_260,
     "bench": 8_960,
     "buildtools": 2_205,
     "config": 37,
