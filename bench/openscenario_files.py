@@ -10,7 +10,8 @@ the places in shape ``inproc``, and prints how many had which outcome. Catalogue
 - ``failed``: with an error during the run
 - ``crashed``: with another exception than those of this project
 
-A distribution (ParameterValueDistribution) runs its first and its last row; the worse one counts.
+A distribution (ParameterValueDistribution) runs ``--rows`` of its rows, evenly spread from the first
+one to the last; the worst one counts. Those that do not run are listed singly, with their values.
 """
 
 from __future__ import annotations
@@ -23,7 +24,7 @@ import tempfile
 import traceback
 import warnings
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from functools import partial
 from multiprocessing import get_context
 from pathlib import Path
@@ -59,28 +60,41 @@ def files_of(places: Iterable[Path]) -> Iterator[Path]:
                 yield file
 
 
-def outcome_of(file: Path, changes: tuple[str, ...] = ()) -> dict[str, Any]:
-    """Run a file: its ``outcome``, its ``reasons``, and what has happened."""
-    return (_of_distribution if is_distribution(file) else _of_scenario)(file, changes)
+def outcome_of(file: Path, changes: tuple[str, ...] = (), rows: int = 2) -> dict[str, Any]:
+    """Run a file: its ``outcome``, its ``reasons``, and what has happened.
+
+    :param rows: how many of a distribution's rows run, its first and its last one among them
+    """
+    if is_distribution(file):
+        return _of_distribution(file, changes, rows)
+    return _of_scenario(file, changes)
 
 
-def _of_distribution(file: Path, changes: tuple[str, ...]) -> dict[str, Any]:
-    """The worse outcome of both ends of a distribution, and its number of ``rows``."""
+def spread(points: Sequence[Any], count: int) -> list[tuple[int, Any]]:
+    """So many of some points with their numbers from 0, the first, the last, and evenly between."""
+    last = len(points) - 1
+    numbers = dict.fromkeys(round(i * last / max(count - 1, 1)) for i in range(count))
+    return [(number, points[number]) for number in numbers]
+
+
+def _of_distribution(file: Path, changes: tuple[str, ...], rows: int) -> dict[str, Any]:
+    """The worst outcome of a distribution, its number of ``rows``, and those that were ``tried``."""
     try:
         settings = load_sweep(file).settings
         points = points_of(settings.design, settings.parameters)
     except ConfigurationError as error:
         return {"file": str(file), "outcome": "refused", "reasons": [str(error)]}
     found = []
-    for point in points if len(points) < 2 else (points[0], points[-1]):
+    for number, point in spread(points, rows):
         values = [
             f"{place}={json.dumps(value)}"
             for name, value in point.items()
             for place in settings.parameters[name].places or (name,)
         ]
-        found.append(_of_scenario(file.parent / settings.scenario, (*changes, *values)))
+        row = _of_scenario(file.parent / settings.scenario, (*changes, *values))
+        found.append({**row, "row": number, "values": point})
     worst = max(found, key=lambda row: OUTCOMES.index(row["outcome"]))
-    return {**worst, "file": str(file), "rows": len(points)}
+    return {**worst, "file": str(file), "rows": len(points), "tried": found}
 
 
 def _of_scenario(file: Path, changes: tuple[str, ...]) -> dict[str, Any]:
@@ -113,10 +127,18 @@ def table(rows: list[dict[str, Any]]) -> list[str]:
     counts = Counter(row["outcome"] for row in rows)
     lines = [f"{outcome}: {counts[outcome]}" for outcome in OUTCOMES if counts[outcome]]
     lines.append(f"rows of distributions: {sum(row.get('rows', 0) for row in rows)}")
+    tried = [(row, one) for row in rows for one in row.get("tried", ())]
+    ran = sum(one["outcome"] in OUTCOMES[:2] for _, one in tried)
+    lines[-1] += f", tried: {len(tried)}, of which ran: {ran}"
     reasons: Counter[str] = Counter()
     for row in rows:
         reasons.update({_PLACE.sub("", reason)[:180] for reason in row["reasons"]})
-    return lines + [f"  {count} x {reason}" for reason, count in reasons.most_common()]
+    lines += [f"  {count} x {reason}" for reason, count in reasons.most_common()]
+    for row, one in tried:
+        if one["outcome"] not in OUTCOMES[:2]:
+            name = f"{Path(row['file']).name}, row {one['row'] + 1} of {row['rows']}"
+            lines.append(f"  {name}, {one['values']}: {one['reasons'][0]}")
+    return lines
 
 
 def main() -> int:
@@ -124,10 +146,11 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("places", nargs="+", type=Path, help="files and directories")
     parser.add_argument("--duration", default="120s", help="longest run (120s)")
+    parser.add_argument("--rows", type=int, default=2, help="rows of each distribution (2)")
     parser.add_argument("--workers", type=int, default=1, help="processes (1)")
     parser.add_argument("--out", type=Path, help="all results, one JSON document a line")
     options = parser.parse_args()
-    run = partial(outcome_of, changes=(f"openscenario.duration={options.duration}",))
+    run = partial(outcome_of, changes=(f"openscenario.duration={options.duration}",), rows=options.rows)
     rows = []
     # A process for each: what one leaves behind is not there for the next.
     with get_context("spawn").Pool(options.workers, maxtasksperchild=20) as pool:
