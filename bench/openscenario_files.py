@@ -10,8 +10,9 @@ the places in shape ``inproc``, and prints how many had which outcome. Catalogue
 - ``failed``: with an error during the run
 - ``crashed``: with another exception than those of this project
 
-A distribution (ParameterValueDistribution) runs ``--rows`` of its rows, evenly spread from the first
-one to the last; the worst one counts. Those that do not run are listed singly, with their values.
+A distribution (ParameterValueDistribution) runs ``--rows`` of its rows, evenly spread from first
+to last; the worst one counts. Those that do not run are listed singly, with their values.
+With ``--maps`` a file that names a map of a simulator (``Town01``) has ``DIRECTORY/Town01.xodr``.
 """
 
 from __future__ import annotations
@@ -60,14 +61,29 @@ def files_of(places: Iterable[Path]) -> Iterator[Path]:
                 yield file
 
 
-def outcome_of(file: Path, changes: tuple[str, ...] = (), rows: int = 2) -> dict[str, Any]:
+def outcome_of(
+    file: Path, changes: tuple[str, ...] = (), rows: int = 2, maps: Path | None = None
+) -> dict[str, Any]:
     """Run a file: its ``outcome``, its ``reasons``, and what has happened.
 
     :param rows: how many of a distribution's rows run, its first and its last one among them
+    :param maps: where the roads of files are that name a map of a simulator alone
     """
+    if maps is not None and (named := _map_of(file)) is not None:
+        changes = (*changes, f"openscenario.map={(maps / named).resolve()}.xodr")
     if is_distribution(file):
         return _of_distribution(file, changes, rows)
     return _of_scenario(file, changes)
+
+
+def _map_of(file: Path) -> str | None:
+    """The map that a file names; None: it is that of a file, or cannot be read."""
+    try:
+        logic = read_document(file).find("RoadNetwork", "LogicFile")
+        name = "" if logic is None else Path(logic.text("filepath", "")).name
+    except ConfigurationError:
+        return None
+    return None if not name or name.endswith(".xodr") else name
 
 
 def spread(points: Sequence[Any], count: int) -> list[tuple[int, Any]]:
@@ -78,7 +94,7 @@ def spread(points: Sequence[Any], count: int) -> list[tuple[int, Any]]:
 
 
 def _of_distribution(file: Path, changes: tuple[str, ...], rows: int) -> dict[str, Any]:
-    """The worst outcome of a distribution, its number of ``rows``, and those that were ``tried``."""
+    """The worst outcome of a distribution, its number of ``rows``, and those ``tried``."""
     try:
         settings = load_sweep(file).settings
         points = points_of(settings.design, settings.parameters)
@@ -147,10 +163,12 @@ def main() -> int:
     parser.add_argument("places", nargs="+", type=Path, help="files and directories")
     parser.add_argument("--duration", default="120s", help="longest run (120s)")
     parser.add_argument("--rows", type=int, default=2, help="rows of each distribution (2)")
+    parser.add_argument("--maps", type=Path, help="directory of NAME.xodr for each named map")
     parser.add_argument("--workers", type=int, default=1, help="processes (1)")
     parser.add_argument("--out", type=Path, help="all results, one JSON document a line")
     options = parser.parse_args()
-    run = partial(outcome_of, changes=(f"openscenario.duration={options.duration}",), rows=options.rows)
+    changes = (f"openscenario.duration={options.duration}",)
+    run = partial(outcome_of, changes=changes, rows=options.rows, maps=options.maps)
     rows = []
     # A process for each: what one leaves behind is not there for the next.
     with get_context("spawn").Pool(options.workers, maxtasksperchild=20) as pool:

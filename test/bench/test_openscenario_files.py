@@ -3,7 +3,7 @@
 
 from pathlib import Path
 
-from support.xosc_files import at, document, written
+from support.xosc_files import HIGHWAY, at, document, written
 
 from bench.openscenario_files import files_of, outcome_of, table
 
@@ -40,3 +40,14 @@ def test_a_distribution_has_the_worse_outcome_of_its_ends(tmp_path: Path) -> Non
     )
     row = outcome_of(file)
     assert (row["outcome"], row["rows"]) == ("refused", 3)
+    assert [(one["row"], one["outcome"]) for one in row["tried"]] == [(0, "ended"), (2, "refused")]
+    named = [line for line in table([row]) if "row 3 of 3, {'s': " in line]
+    assert len(named) == 1 and "is not on road 1" in named[0]
+    assert [one["row"] for one in outcome_of(file, rows=9)["tried"]] == [0, 1, 2]
+
+
+def test_a_file_may_name_a_map_of_a_simulator(tmp_path: Path) -> None:
+    file = written(tmp_path, document(stop=at(0.1), road="Town"))
+    assert outcome_of(file)["outcome"] == "refused"
+    (tmp_path / "Town.xodr").symlink_to(HIGHWAY)
+    assert outcome_of(file, maps=tmp_path)["outcome"] == "ended"

@@ -88,8 +88,12 @@ def test_entities_are_added_and_deleted_at_the_start(tmp_path: Path) -> None:
         group(marker("hit", by_entity(STRUCK.format("C"), "A"))),
         stop=at(6.0),
         entities=BOX,
-        init=add("C", AHEAD.format(180)),
+        # A private action, which places A, stands behind it.
+        init=add("C", '<RelativeLanePosition entityRef="A" dLane="0" ds="80"/>'),
     )
+    private, added = text.index("<Private "), text.index("<GlobalAction>")
+    end = text.index("</GlobalAction>") + len("</GlobalAction>")
+    text = text[:private] + text[added:end] + text[private:added] + text[end:]
     assert "hit" in begins(played(tmp_path, text))
     text = document(
         group(marker("hit", by_entity(STRUCK.format("C"), "A"))),

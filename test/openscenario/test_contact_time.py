@@ -4,7 +4,7 @@
 esmini publishes 13.60 s for the contact (esmini/esmini, commit 77028d83, test/ncap_suite.py), exact
 motion gives 13.54 s. Its own states say why: it takes steps of 50 ms, and each step is driven at
 the speed of the step's end. So the bicycle, which accelerates, comes 0.10 m too far.
-Figures: vectorgrp/OSC-NCAP-scenarios, commit 4785f8b, NCAP_AEB_VRU_CBLA_2023.xosc and its catalogue.
+Figures: vectorgrp/OSC-NCAP-scenarios, commit 4785f8b, CBLA_2023 and its catalogue.
 """
 
 from __future__ import annotations

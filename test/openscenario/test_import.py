@@ -71,6 +71,28 @@ def test_places(tmp_path: Path, position: str, lane: int, s: float) -> None:
     assert (start["lane"], start["s"]) == (lane, pytest.approx(s + CENTRE, abs=0.05))
 
 
+@pytest.mark.parametrize(
+    "position",
+    [
+        '<WorldPosition x="150" y="{0}1.5" h="{0}0.1"/>',
+        '<RoadPosition roadId="1" s="150" t="{}1.5"/>',
+        '<LanePosition roadId="1" laneId="-1" s="150" offset="{}0.4"/>',
+        '<LanePosition roadId="1" laneId="-1" s="150"><Orientation h="{}0.3"/></LanePosition>',
+        '<RelativeLanePosition entityRef="A" dLane="1" ds="50" offset="{}0.4"/>',
+        '<RelativeRoadPosition entityRef="A" ds="50" dt="{}0.4"/>',
+        '<RelativeWorldPosition entityRef="A" dx="50" dy="{}0.4"/>',
+        '<RelativeObjectPosition entityRef="A" dx="50" dy="{}0.4"/>',
+    ],
+)
+def test_files_for_carla_count_to_the_right(tmp_path: Path, position: str) -> None:
+    text = document(start_b=position.format("-"))
+    plain = loaded(tmp_path, text).scene["vehicles"]["B"]
+    text = document(start_b=position.format("")).replace('"d"', '"CARLA:d"')
+    assert loaded(tmp_path, text).scene["vehicles"]["B"] == plain
+    text = document(start_b=position.format("")).replace('"d"', '"of CARLA:"')
+    assert loaded(tmp_path, text).scene["vehicles"]["B"] != plain
+
+
 def test_a_place_may_be_relative_to_an_entity_below(tmp_path: Path) -> None:
     relative = '<RelativeLanePosition entityRef="B" dLane="0" ds="-30"/>'
     scenario = loaded(tmp_path, document(start_a=relative))

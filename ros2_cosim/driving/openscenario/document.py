@@ -25,6 +25,19 @@ from ros2_cosim.driving.openscenario.story import RULES, compare
 
 #: Largest file [bytes]: a thousand times a usual one.
 MAX_BYTES: Final = 16_000_000
+#: Files for CARLA say so at the begin of their description: then y, angles and offsets count to the
+#: right, as in scenario_runner (its openscenario_parser.py, commit 94ff3b8a).
+_FOR_CARLA: Final = "CARLA:"
+_TO_THE_LEFT: Final = {
+    "WorldPosition": ("y", "h"),
+    "Orientation": ("h",),
+    "RelativeWorldPosition": ("dy",),
+    "RelativeObjectPosition": ("dy",),
+    "RoadPosition": ("t",),
+    "RelativeRoadPosition": ("dt",),
+    "LanePosition": ("offset",),
+    "RelativeLanePosition": ("offset",),
+}
 #: Characters of a message about an element: names of a stranger may be long.
 _MAX_TEXT: Final = 600
 
@@ -210,7 +223,14 @@ class Element:
             value = float("nan")
         if not isfinite(value):
             raise self.error(f"{name}: found {printable(text)[:60]!r}; allowed is a finite number")
-        return value
+        return 0.0 - value if self._is_mirrored(name) else value
+
+    def _is_mirrored(self, name: str) -> bool:
+        """Whether an attribute counts to the right."""
+        if name not in _TO_THE_LEFT.get(self.tag, ()):
+            return False
+        header = self._node.getroottree().getroot().find("{*}FileHeader")
+        return header is not None and header.get("description", "").startswith(_FOR_CARLA)
 
     def amount(self, name: str, default: float | None = None, *, positive: bool = False) -> float:
         """An attribute that is a number of at least 0, or above 0.

@@ -249,20 +249,24 @@ class Reader:
     # Init --------------------------------------------------------------------------------
 
     def _start(self, actions: Element) -> None:
-        for action in actions.each("GlobalAction") + actions.each("UserDefinedAction"):
-            with self.findings.collected(action):
-                plain = self._translator.action(action)
-                if "appear" in plain:
-                    self._add_at_start(action.one("EntityAction"))
-                elif "change" in plain or "vanish" in plain:
-                    self._init.append({"actors": [], **plain})
-        waiting = actions.each("Private")
+        kinds = ("GlobalAction", "UserDefinedAction", "Private")
+        waiting = [action for kind in kinds for action in actions.each(kind)]
         # A place may be relative to that of an entity that stands further below.
         for _ in range(len(waiting)):
-            waiting = [private for private in waiting if not self._placed(private)]
-        for private in waiting:
-            with self.findings.collected(private):
-                self._private(private)
+            waiting = [action for action in waiting if not self._placed(action)]
+        for action in waiting:
+            self._take(action)
+
+    def _take(self, action: Element) -> None:
+        with self.findings.collected(action):
+            if action.tag == "Private":
+                self._private(action)
+                return
+            plain = self._translator.action(action)
+            if "appear" in plain:
+                self._add_at_start(action.one("EntityAction"))
+            elif "change" in plain or "vanish" in plain:
+                self._init.append({"actors": [], **plain})
 
     def _add_at_start(self, action: Element) -> None:
         """An AddEntityAction of Init: the entity starts there."""
@@ -313,17 +317,20 @@ class Reader:
                 off = wrap_angle(heading - self.heading(spot))
                 self._start_at(entity, *self.places.facing(spot, off))
 
-    def _placed(self, private: Element) -> bool:
+    def _placed(self, action: Element) -> bool:
         """Take in the actions of an entity unless its place is relative to an unknown one."""
-        for teleport in private.each("PrivateAction"):
-            position = teleport.find("TeleportAction", "Position")
+        positions = [
+            private.find("TeleportAction", "Position") for private in action.each("PrivateAction")
+        ]
+        if action.tag == "GlobalAction":
+            positions.append(action.find("EntityAction", "AddEntityAction", "Position"))
+        for position in positions:
             if position is None:
                 continue
             kind = position.choice()
             if kind.has("entityRef") and kind.text("entityRef") not in self.places.starts:
                 return False
-        with self.findings.collected(private):
-            self._private(private)
+        self._take(action)
         return True
 
     def _private(self, private: Element) -> None:
