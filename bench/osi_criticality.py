@@ -10,6 +10,9 @@ omega-prime measures from centre to centre, along the way of the vehicle behind,
 from bumper to bumper, along the lane: half of both lengths lies between.
 
 Without ``--peer`` the traces are read by this program alone, with the same formulas.
+
+With it, ``--crossings N`` also compares the post-encroachment times of N runs of the town whose
+vehicles do not stop at red lights. omega-prime calls them time gaps, between boxes that overlap.
 """
 
 from __future__ import annotations
@@ -54,6 +57,28 @@ _, found = MetricManager().compute(recording, ego_id=int(sys.argv[2]))
 json.dump(found["ttc_and_thw"].to_dicts(), sys.stdout)
 """
 
+#: The same for the least time gap of a pair.
+GAPS = """
+import json, sys, warnings
+warnings.simplefilter("ignore")
+import omega_prime
+import polars
+from omega_prime.metrics import MetricManager, distance_traveled, timegaps_and_min_timegaps, vel
+recording = omega_prime.Recording.from_file(sys.argv[1], apply_proj=False)
+pair = [int(number) for number in sys.argv[2:]]
+recording._df = recording._df.filter(polars.col("idx").is_in(pair))
+manager = MetricManager(metrics=[vel, distance_traveled, timegaps_and_min_timegaps])
+_, found = manager.compute(recording, ego_id=pair[0], time_buffer=10e9)
+json.dump(found["min_timegaps"].to_dicts(), sys.stdout)
+"""
+CROSSING = (
+    "duration=20s",
+    "platoon.lights=false",
+    "parameters.traffic=60",
+    "parameters.speed=9",
+    "bag.exports.osi={period: 20ms, lanes: none}",
+)
+
 
 class Figures(NamedTuple):
     """What one pair has at one time, from centre to centre [s]."""
@@ -84,15 +109,17 @@ class Compared(NamedTuple):
 
 def by_peer(python: str, trace: Path, ego: int) -> dict[int, dict[int, Figures]]:
     """Time [ns] -> other vehicle -> figures, by omega-prime."""
-    answer = subprocess.run(
-        [python, "-c", PEER, str(trace), str(ego)], capture_output=True, text=True, check=True
-    )
     figures: dict[int, dict[int, Figures]] = {}
-    for row in json.loads(answer.stdout):
+    for row in _answer(python, PEER, trace, ego):
         if row["THW"] is not None:
             there = figures.setdefault(row["total_nanos_ego"], {})
             there[row["idx"]] = Figures(row["TTC"], row["THW"])
     return figures
+
+
+def _answer(python: str, program: str, trace: Path, *numbers: int) -> Any:
+    command = [python, "-c", program, str(trace), *map(str, numbers)]
+    return json.loads(subprocess.run(command, capture_output=True, text=True, check=True).stdout)
 
 
 def read_here(trace: Path, ego: int) -> dict[int, dict[int, Figures]]:
@@ -120,28 +147,53 @@ def read_here(trace: Path, ego: int) -> dict[int, dict[int, Figures]]:
     return found
 
 
+def _messages(run: Path) -> Iterator[tuple[list[str], int, Any]]:
+    """Topic, stamp and record of each message in the bag."""
+    codecs: dict[str, Any] = {}
+    for message in read_bag(run / "bag"):
+        if message.type_name not in codecs:
+            codecs[message.type_name] = CATALOGUE.codec(message.type_name)
+        record = codecs[message.type_name].decode(message.data)[2]
+        yield message.topic.strip("/").split("/"), message.stamp, record
+
+
+def _numbers(vehicles: Mapping[str, Any]) -> dict[str, int]:
+    """Vehicle -> its number in the traces."""
+    numbers = {name: number for number, name in enumerate(vehicles, start=1)}
+    return numbers | {name: v["id"] for name, v in vehicles.items() if v.get("id")}
+
+
+def crossing(seed: int, run: Path, python: str) -> tuple[str, float, float]:
+    """Whose post-encroachment time is the least of a run, and that time here and there [s]."""
+    loaded = load_scenario(library_file("town"), [*CROSSING, f"seed={seed}"])
+    run_inproc(loaded, run)
+    ours = recorded_encounters(run, judged=True, traffic=True)
+    for message in _messages(run):
+        ours.take(*message)
+    least, numbers = ours.least_pet, _numbers(loaded.scene["vehicles"])
+    assert least.pair is not None, "nobody crosses another one's way"
+    pair = sorted(least.pair, key=lambda name: name not in numbers)
+    (trace,) = (run / "osi").glob("*_gt_*.osi")
+    idx = [numbers.get(name) or int(name.split()[-1]) for name in pair]
+    (row,) = _answer(python, GAPS, trace, *idx)
+    return " and ".join(pair), least.value, abs(row["min_timegap"])
+
+
 def compare(scenario: str, run: Path, python: str | None) -> Iterator[Compared]:
     """Run a scenario, and compare each vehicle of its platoon but the first."""
     loaded = load_scenario(library_file(scenario), [f"bag.exports.osi.period={STEP}s"])
     run_inproc(loaded, run)
     (trace,) = (run / "osi").glob("*_gt_*.osi")
     ours = recorded_encounters(run, judged=True, traffic=False)
-    codecs: dict[str, Any] = {}
     places: dict[str, dict[int, tuple[float, float, float]]] = {}
-    for message in read_bag(run / "bag"):
-        if message.type_name not in codecs:
-            codecs[message.type_name] = CATALOGUE.codec(message.type_name)
-        record = codecs[message.type_name].decode(message.data)[2]
-        parts = message.topic.strip("/").split("/")
-        ours.take(parts, message.stamp, record)
+    for parts, stamp, record in _messages(run):
+        ours.take(parts, stamp, record)
         if parts[1:] == ["odometry"]:
             cos, sin = forward_axis(*record[3:7])  # the road leads along x
             along = record.vx * cos - record.vy * sin
-            places.setdefault(parts[0], {})[message.stamp] = record.x, along, sin
+            places.setdefault(parts[0], {})[stamp] = record.x, along, sin
     ours.finish()
-    vehicles = loaded.scene["vehicles"]
-    numbers = {name: number for number, name in enumerate(vehicles, start=1)}
-    numbers |= {name: v["id"] for name, v in vehicles.items() if v.get("id")}
+    numbers = _numbers(loaded.scene["vehicles"])
     names = {number: name for name, number in numbers.items()}
     for ego in loaded.scene["platoon"][1:]:
         if python is None:
@@ -215,6 +267,7 @@ def main() -> int:
     """Compare all; return the exit status."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
     parser.add_argument("--peer", help="Python with omega-prime")
+    parser.add_argument("--crossings", type=int, default=0, help="runs of the town (0)")
     parser.add_argument("--scenarios", nargs="+", default=SCENARIOS)
     given = parser.parse_args()
     bad = False
@@ -228,6 +281,11 @@ def main() -> int:
                     flush=True,
                 )
                 bad |= row.times < 20 or row.ttc > NEAR
+    for seed in range(1, given.crossings + 1) if given.peer else ():
+        with tempfile.TemporaryDirectory() as directory:
+            pair, here, there = crossing(seed, Path(directory), given.peer)
+        print(f"town {seed}  {pair}  post-encroachment {here:.2f}  {there:.2f}", flush=True)
+        bad |= abs(here - there) > 0.001
     return int(bad)
 
 
