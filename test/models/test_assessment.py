@@ -24,6 +24,7 @@ from ros2_cosim.driving.measures.acc_envelope import (
     AccEnvelope,
     limit_at,
 )
+from ros2_cosim.driving.measures.euro_ncap import euro_ncap_share
 from ros2_cosim.driving.referee import PlatoonReferee
 from ros2_cosim.world.geometry.lane_boxes import LaneBoxes
 from ros2_cosim.world.geometry.vehicle_info import VehicleInfo
@@ -97,6 +98,33 @@ class Drive:
 
     def verdicts(self) -> dict[str, bool]:
         return {v["name"]: v["passed"] for v in self.referee.report().verdicts or ()}
+
+
+@pytest.mark.parametrize(
+    ("kmh", "shares"),
+    [
+        (10.0, (1.0, 0.0, 0.0, 0.0, 0.0)),
+        (20.5, (1.0, 0.0, 0.0, 0.0, 0.0)),
+        (30.0, (1.0, 0.25, 0.0, 0.0, 0.0)),
+        (40.0, (1.0, 0.5, 0.25, 0.0, 0.0)),
+        (50.0, (1.0, 0.75, 0.5, 0.25, 0.0)),
+        (80.0, (1.0, 0.75, 0.5, 0.25, 0.0)),
+        (25.0, (None,) * 5),
+        (4.0, (None,) * 5),
+    ],
+)
+def test_a_point_of_euro_ncap_has_its_share(kmh: float, shares: tuple[float | None, ...]) -> None:
+    """Without a contact, and with a closing speed of up to 10, 20, 30 and more km/h."""
+    for closing, share in zip((0.0, 9.9, 10.1, 29.9, 30.1), shares, strict=True):
+        assert euro_ncap_share(kmh / 3.6, closing / 3.6) == share
+
+
+@pytest.mark.parametrize(("brakes", "share"), [(0.5, 1.0), (0.8, 0.5), (9.0, 0.0)])
+def test_the_share_is_that_of_the_impact(brakes: float, share: float) -> None:
+    """50 km/h towards a car that stands, braking with 6 m/s^2 at once, late, or not at all."""
+    drive = Drive(26.0, 50.0 / 3.6, 0.0, brakes=brakes, min_euro_ncap_share=0.5)
+    assert drive.figure("min_euro_ncap_share") == share
+    assert drive.verdicts()["min_euro_ncap_share"] is (share >= 0.5)
 
 
 @pytest.mark.parametrize("restore", [False, True])

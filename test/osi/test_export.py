@@ -302,6 +302,30 @@ def test_lanes_name_their_neighbours_and_what_follows() -> None:
     assert paired > 200
 
 
+def test_only_outermost_lanes_have_no_neighbour_and_only_junctions_free_boundaries() -> None:
+    """What ASAM's osi-validation finds more, it wants of what a road does not have.
+
+    Any lane beyond the outermost one would be the outermost one: of the lanes beside each other one
+    has nothing to its left, and one nothing to its right. Free boundaries are those without a side,
+    and "Lane with type TYPE_INTERSECTION use only free lane boundaries" (osi_lane.proto, 3.8.0).
+    """
+    truth = GroundTruth()
+    OsiRoad(RoadNetwork.from_file(share_file("config/town.xodr")), "town", lit=True).describe(truth)
+    sections: dict[tuple[str, ...], list[Any]] = {}
+    for lane in truth.lane:
+        kind = lane.classification
+        sides = kind.left_lane_boundary_id, kind.right_lane_boundary_id
+        if kind.type == kind.TYPE_INTERSECTION:
+            assert kind.free_lane_boundary_id and not any(sides)
+        else:
+            assert all(sides) and not kind.free_lane_boundary_id
+            sections.setdefault(tuple(lane.source_reference[0].identifier[:2]), []).append(kind)
+    assert len(sections) > 30
+    for kinds in sections.values():
+        assert sum(not kind.left_adjacent_lane_id for kind in kinds) == 1
+        assert sum(not kind.right_adjacent_lane_id for kind in kinds) == 1
+
+
 @pytest.mark.parametrize(
     ("change", "said"),
     [

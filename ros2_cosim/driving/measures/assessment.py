@@ -2,8 +2,8 @@
 """What assessments of driving functions ask of a run, from what the referee sees in each look.
 
 Impact speed and speed reduction, time to collision when braking begins, lateral clearance, time
-headway, post-encroachment time, and the envelope of adaptive cruise control by speed
-(``acc_envelope.py``). Points of a consumer test are not given: that needs its table.
+headway, post-encroachment time, the envelope of adaptive cruise control by speed
+(``acc_envelope.py``), and the share of a point of Euro NCAP (``euro_ncap.py``).
 """
 
 from __future__ import annotations
@@ -17,6 +17,7 @@ from pydantic import Field
 from ros2_cosim.core.documents.settings import Number, Section
 from ros2_cosim.driving.measures.acc_envelope import AccEnvelope
 from ros2_cosim.driving.measures.avoidable import SHADOW_PARTS, AvoidableContacts
+from ros2_cosim.driving.measures.euro_ncap import euro_ncap_share
 from ros2_cosim.world.geometry.encounters import (
     Encounters,
     Extreme,
@@ -60,6 +61,10 @@ class AssessmentParameters(Section):
     max_acc_share: _Limit = Field(
         default=None, description="share of the limits of adaptive cruise control (ISO 15622)"
     )
+    min_euro_ncap_share: _Limit = Field(
+        default=None,
+        description="share of a Euro NCAP point by closing speed (Frontal Collisions 1.2)",
+    )
     max_avoidable_contacts: _Limit = Field(
         default=None,
         description="contacts that the careful driver of UN R157 would have avoided",
@@ -97,6 +102,9 @@ class Assessment:
         self._braking_from: dict[str, float] = {}
         self._impact: Extreme | None = None
         self._reduction = 0.0
+        #: Closing speed at the contact, and the largest speed of an ego before it [m/s].
+        self._closing = 0.0
+        self._fastest = 0.0
         self._least = {name: Extreme() for name in ("braking_ttc", "lateral_clearance", "headway")}
         self._envelope = AccEnvelope()
         self._avoidable = AvoidableContacts(road)
@@ -134,8 +142,11 @@ class Assessment:
                 after = (time - last.time) * 1e-9
                 if last.closing > 0.0 and 0.0 <= last.gap < after * last.closing:
                     after = last.gap / last.closing
-                speed = max(0.0, last.speed - max(last.braking, 0.0) * after)
+                lost = max(last.braking, 0.0) * after
+                speed = max(0.0, last.speed - lost)
                 self._impact = Extreme(speed, (ego, ahead), time)
+                # Without a closing speed nothing was seen ahead: the other came across the way.
+                self._closing = max(0.0, last.closing - lost) if last.closing > 0.0 else speed
                 self._reduction = max(0.0, self._braking_from.get(ego, speed) - speed)
 
     def _look_from(
@@ -165,6 +176,7 @@ class Assessment:
                 self._note("lateral_clearance", Extreme(clearance, (ego.name, other.name), time))
                 self._avoidable.look(time, ego, other)
         if self._impact is None:  # what a contact does is not control
+            self._fastest = max(self._fastest, ego.vx)
             self._envelope.add(ego.name, time, ego.vx)
 
     def _judge_braking(self, name: str, last: EgoMotion, braking: float, ttc: Extreme) -> None:
@@ -190,6 +202,8 @@ class Assessment:
         for name, least in (*self._least.items(), ("post_encroachment", self._crossings.least)):
             found[f"min_{name}"] = (least.value if least.value < inf else None, least)
         found["max_acc_share"] = (self._envelope.share, nobody)
+        share = euro_ncap_share(self._fastest, self._closing)
+        found["min_euro_ncap_share"] = (share, impact or nobody)
         found["max_avoidable_contacts"] = (self._avoidable.count, nobody)
         return found
 
