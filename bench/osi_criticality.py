@@ -171,7 +171,7 @@ def crossing(seed: int, run: Path, python: str) -> tuple[str, float, float]:
     for message in _messages(run):
         ours.take(*message)
     least, numbers = ours.least_pet, _numbers(loaded.scene["vehicles"])
-    assert least.pair is not None, "nobody crosses another one's way"
+    assert least.pair is not None, "no two ways cross"
     pair = sorted(least.pair, key=lambda name: name not in numbers)
     (trace,) = (run / "osi").glob("*_gt_*.osi")
     idx = [numbers.get(name) or int(name.split()[-1]) for name in pair]
