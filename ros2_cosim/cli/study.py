@@ -19,10 +19,15 @@ from ros2_cosim.core.kernel.errors import ConfigurationError
 
 app = make_group("study", "Many runs, one result.")
 
+Quick = Annotated[bool, typer.Option("--quick", help="Few and short runs.")]
+Resume = Annotated[
+    bool, typer.Option("--resume", help="Continue the study in the output directory.")
+]
+
 
 @app.command()
 def causality(
-    quick: Annotated[bool, typer.Option("--quick", help="Few and short runs.")] = False,
+    quick: Quick = False,
     out: Annotated[Path, typer.Option(help="Output directory.")] = Path("out/causality"),
     factors: Annotated[
         str | None, typer.Option(help="Real-time factors: first:last:step, or a list 0.5,1,2.")
@@ -43,9 +48,7 @@ def causality(
             "Default: the highest of the factors."
         ),
     ] = None,
-    resume: Annotated[
-        bool, typer.Option("--resume", help="Continue the study in the output directory.")
-    ] = False,
+    resume: Resume = False,
     as_json: AsJson = False,
 ) -> None:
     """Compare runs without synchronisation, at growing speed, with the synchronised run."""
@@ -72,6 +75,30 @@ def causality(
         broke = found.broke_at(mode)
         if broke is not None:
             print(f"{words} the run does not keep up with factor {broke:g}")
+    print(f"results in {out}")
+
+
+@app.command()
+def reproduce(
+    quick: Quick = False,
+    out: Annotated[Path, typer.Option(help="Output directory.")] = Path("out/reproduction"),
+    resume: Resume = False,
+    as_json: AsJson = False,
+) -> None:
+    """Show each figure, table and number of the publications beside what is found here."""
+    from ros2_cosim.lab.study.reproduction import RECORD_FILE, run_reproduction
+
+    with running():
+        found = run_reproduction(
+            out, quick=quick, resume=resume, tell=_quiet if as_json else _tell, on_line=print_line
+        )
+    if as_json:
+        print((out / RECORD_FILE).read_text(encoding="utf-8"), end="")
+        return
+    for publication, rows in found.rows().items():
+        for one in rows:
+            if one.here is not None:
+                print(f"{publication}, {one}")
     print(f"results in {out}")
 
 

@@ -12,13 +12,14 @@ Driving Simulation", section VI.
 
 from __future__ import annotations
 
+import time
 from collections.abc import Mapping
 from math import inf
 from typing import Any
 
 from pydantic import Field
 
-from ros2_cosim.core.documents.settings import Number, Section, Whole
+from ros2_cosim.core.documents.settings import Duration, Number, Section, Whole
 from ros2_cosim.core.kernel import exactmath
 from ros2_cosim.core.kernel.errors import ConfigurationError
 from ros2_cosim.core.kernel.model import FullModel, Port, Report, Traits
@@ -41,6 +42,21 @@ _FULL_THROTTLE = 3.0
 _FULL_BRAKE = 6.0
 
 
+class DeclaredLoad(Section):
+    """What an activation costs, beside what it computes."""
+
+    processor_time: Duration = Field(
+        default=0,
+        description="declared for each activation, which takes so much longer on the wall clock, "
+        "as on a separate processor",
+    )
+
+    def spend(self) -> None:
+        """Take the declared time; no result depends on it."""
+        if self.processor_time:
+            time.sleep(self.processor_time / 1e9)
+
+
 class LeaderMotion(Section):
     """A given motion: v(t) = speed + amplitude / w * sin(w t + phase), w = 2 pi / period."""
 
@@ -60,7 +76,7 @@ class LeaderMotion(Section):
         return self.start + self.speed * seconds + way, self.speed + swing * exactmath.sin(angle)
 
 
-class TrafficParameters(Section):
+class TrafficParameters(DeclaredLoad):
     """Parameters of the traffic."""
 
     front: LeaderMotion = Field(description="motion of the front vehicle")
@@ -110,6 +126,7 @@ class TrafficSimulator(FullModel):
     def __init__(self, context: ModelContext, parameters: TrafficParameters) -> None:
         self.check_settings(context, parameters)
         assert context.period_ns is not None
+        self._load = parameters
         self._front, self._rear = parameters.front, parameters.rear
         self._step = to_seconds(context.period_ns)
         self._gain = self._step / parameters.lag
@@ -132,6 +149,7 @@ class TrafficSimulator(FullModel):
 
     def activate(self, step: Step) -> Mapping[str, Any]:
         """Step once."""
+        self._load.spend()
         if self._started:
             command = step.latest["control"]
             demand = 0.0 if command is None else command.value.acceleration
@@ -161,7 +179,7 @@ class TrafficSimulator(FullModel):
         )
 
 
-class RangeSensorParameters(Section):
+class RangeSensorParameters(DeclaredLoad):
     """Parameters of a range sensor."""
 
     target_id: Whole = Field(ge=0, le=2**32 - 1, description="identity reported for the target")
@@ -185,6 +203,7 @@ class RangeSensor(FullModel):
     other_ports = False
 
     def __init__(self, context: ModelContext, parameters: RangeSensorParameters) -> None:
+        self._load = parameters
         self._stream = RandomStream(context.run_seed, context.name, "noise")
         self._id = parameters.target_id
         self._length = parameters.length
@@ -202,6 +221,7 @@ class RangeSensor(FullModel):
 
     def activate(self, step: Step) -> Mapping[str, Any]:
         """Measure once."""
+        self._load.spend()
         distance_error = self._distance_noise * self._stream.normal()
         speed_error = self._speed_noise * self._stream.normal()
         own, target = step.latest["own"], step.latest["target"]
@@ -222,7 +242,7 @@ class RangeSensor(FullModel):
         return {"objects": ObjectList((seen,))}
 
 
-class DrivingParameters(Section):
+class DrivingParameters(DeclaredLoad):
     """Parameters of the driving function."""
 
     set_speed: Number = Field(
@@ -261,6 +281,7 @@ class DrivingFunction(FullModel):
 
     def change_parameters(self, parameters: DrivingParameters) -> None:
         """Take other parameters."""
+        self._load = parameters
         self._set_speed = parameters.set_speed
         self._gain = parameters.gain
         self._damping = parameters.damping
@@ -276,6 +297,7 @@ class DrivingFunction(FullModel):
 
     def activate(self, step: Step) -> Mapping[str, Any]:
         """Decide once."""
+        self._load.spend()
         front, rear = _first(step.latest["front"]), _first(step.latest["rear"])
         own = step.latest["own"]
         wanted = 0.0

@@ -116,6 +116,21 @@ def test_driving_function_holds_its_speed_while_it_sees_nothing() -> None:
     assert driving.activate(inputs)["control"].acceleration == 0.0
 
 
+@pytest.mark.parametrize("processor_time", [0, 3 * MS])
+def test_an_activation_takes_its_declared_processor_time(
+    processor_time: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    slept: list[float] = []
+    monkeypatch.setattr("time.sleep", slept.append)
+    declared = {"processor_time": f"{processor_time}ns"}
+    traffic = model(TrafficSimulator, front=MOTION, rear={**MOTION, "start": -40.0}, **declared)
+    traffic.activate(step(0, control=None))
+    model(RangeSensor, target_id=2, **declared).activate(step(0, own=None, target=None))
+    driving = model(DrivingFunction, **declared)
+    driving.activate(step(0, front=None, rear=None, own=None))
+    assert slept == [0.003] * 3 if processor_time else slept == []
+
+
 @pytest.mark.parametrize(
     ("make", "parameters", "what"),
     [

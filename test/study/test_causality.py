@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -213,6 +214,12 @@ def test_what_runs_alone_and_what_must_not_be_disturbed() -> None:
             assert job.quiet == (in_sweep and job.weight > 0.5)
 
 
+def test_a_study_of_one_mode_has_no_runs_of_another() -> None:
+    options = replace(study_options(Path("x"), quick=True), modes=("PRT",))
+    runs = planned_runs(options)
+    assert {run.mode for run in runs if run.purpose == "sweep"} == {"PRT"}
+
+
 def run_of_no_job(control: Control) -> StudyRun:
     raise AssertionError("nothing is run here")
 
@@ -248,6 +255,7 @@ def test_what_never_arrived_is_lost_though_no_later_message_shows_it(tmp_path: P
             "late": 2,
             "early": 1,
             "wrong": 2,
+            "tied": 3,
             "max_lag_ns": 5_000_000,
             "finished_ns": 3 * SECOND,
             "sent": {port.name: 10 for port in graph.participants[name].outputs},
@@ -265,7 +273,8 @@ def test_what_never_arrived_is_lost_though_no_later_message_shows_it(tmp_path: P
     del found["readers"], found["track"], found["trace_sha256"]
     assert found == {
         "timing": 12, "order": 16, "loss": 2, "messages": 40, "late": 8, "early": 4, "wrong": 8,
-        "activations": 36, "wall_time_s": 2.0, "rtf": 1.0, "max_lag_s": 0.005, "kept_up": True,
+        "tied": 12, "activations": 36, "wall_time_s": 2.0, "rtf": 1.0, "max_lag_s": 0.005,
+        "kept_up": True,
     }  # fmt: skip
 
 

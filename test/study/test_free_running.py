@@ -163,7 +163,7 @@ def test_swapped_messages_of_one_time_are_order() -> None:
     free, behaviour = triggered()
     free.receive(1, sample(5, 0))
     free.receive(0, sample(5, 0))
-    assert counted(free) == {"messages": 2, "order": 1, "wrong": 1}
+    assert counted(free) == {"messages": 2, "order": 1, "wrong": 1, "tied": 1}
     assert behaviour.times == [5, 5]
 
 

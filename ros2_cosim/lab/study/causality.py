@@ -25,7 +25,6 @@ from ros2_cosim.core.run.start import run_request
 from ros2_cosim.core.scenario.schema import Scenario, load_scenario
 from ros2_cosim.core.scenario.system import build_graph
 from ros2_cosim.lab.study.plan import (
-    MODES,
     StudyOptions,
     directory_of,
     job_of,
@@ -68,11 +67,16 @@ def run_study(
     """
     if find_spec("rclpy") is None:
         raise ConfigurationError("the study needs rclpy, which is not installed")
-    scenario = load_scenario(share_file(SCENARIO), [f"duration={format_ns(options.duration_ns)}"])
+    scenario = study_scenario(options.duration_ns)
     build_graph(scenario)
     own_domain()
     with study_directory(options.output) as directory:
         return _run_study(scenario, options, directory, tell, on_line)
+
+
+def study_scenario(duration_ns: int, changes: Sequence[str] = ()) -> Scenario:
+    """The scenario of the study, with a duration [ns] and changes."""
+    return load_scenario(share_file(SCENARIO), [f"duration={format_ns(duration_ns)}", *changes])
 
 
 def _run_study(
@@ -98,7 +102,8 @@ def _run_study(
                 f"({study.reference_sha256[:12]}) than what is installed: begin it anew"
             )
         study.reference_sha256 = reference
-        _run_all(study, scenario, options, SweepProgress(tell), on_line)
+        changed = study_scenario(options.duration_ns, options.changes)
+        _run_all(study, changed, options, SweepProgress(tell), on_line)
         study.complete = True
     finally:
         # Also of an interrupted study: what is finished is shown.
@@ -138,7 +143,7 @@ def _resumed(scenario: Scenario, options: StudyOptions) -> Study:
             f"{place} is of {study.scenario}, seed {study.seed}, {study.duration_s:g} s; asked "
             f"for is {asked[0]}, seed {asked[1]}, {asked[2]:g} s"
         )
-    beyond = [key for mode in MODES for key in runs_beyond(options, mode)]
+    beyond = [key for mode in options.modes for key in runs_beyond(options, mode)]
     wanted = {*planned_runs(options), *beyond}
     for run in study.runs:
         if run.key not in wanted:
@@ -186,7 +191,7 @@ def _run_all(
         )
 
     run_some(planned_runs(options))
-    for mode in MODES:
+    for mode in options.modes:
         for key in runs_beyond(options, mode):
             if study.broke_at(mode) is not None:
                 break

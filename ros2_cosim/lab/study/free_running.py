@@ -15,7 +15,8 @@ Each message counts at most once per reader, as the first of these that applies:
   port: stamp <= t of the last activation (< if delayed). On a triggering port: stamp < t of
   the last activation, or stamp <= t of the last periodic one;
 - **order**, on triggering ports: it arrives after a message that comes later in the order
-  (stamp, channel, sequence number);
+  (stamp, channel, sequence number); *tied* are those of them with an equal stamp, whose order
+  is a matter of declaration;
 - **timing**, early: an activation at t reads it from a latched port though stamp > t (>= if
   delayed); or it activates a reader that has a periodic activation before that time to run.
 
@@ -57,6 +58,7 @@ class FreeRunningCounts:
     order: int = 0
     loss: int = 0
     wrong: int = 0
+    tied: int = 0
 
     @property
     def timing(self) -> int:
@@ -230,6 +232,7 @@ class FreeRunning:
             counts.late += 1
         elif incoming.triggers and (sample.stamp, channel, sample.seq) < self._newest_key:
             counts.order += 1
+            counts.tied += sample.stamp == self._newest_key[0]
         else:
             counted = False
         if not incoming.triggers:

@@ -204,6 +204,7 @@ class FreeRunningNode:
             "late": counts.late,
             "early": counts.early,
             "wrong": counts.wrong,
+            "tied": counts.tied,
             "max_lag_ns": self._max_lag,
             "complete": free.next_time is None,
             "finished_ns": self._finished or self._timer(),

@@ -52,7 +52,8 @@ class StudyOptions:
     ``repetitions`` runs without synchronisation at ``repetition_factor`` are compared with the
     synchronised run, of which there are ``synchronised`` as fast as possible. ``together`` is the
     largest sum of the factors of runs that are under way at once, 0: one after the other.
-    ``resume`` keeps the runs of an earlier attempt.
+    ``resume`` keeps the runs of an earlier attempt. ``modes`` are swept; ``changes`` of the
+    scenario do not change its trace.
     """
 
     output: Path
@@ -65,6 +66,8 @@ class StudyOptions:
     repetition_factor: float = 1.0
     together: float = 0.0
     resume: bool = False
+    modes: tuple[str, ...] = MODES
+    changes: tuple[str, ...] = ()
 
 
 def study_options(
@@ -154,7 +157,7 @@ def planned_runs(options: StudyOptions) -> list[RunKey]:
         RunKey("PRT", "repetition", options.repetition_factor, n + 1)
         for n in range(options.repetitions)
     ]
-    return keys + [RunKey(mode, "sweep", f, 0) for f in options.factors for mode in MODES]
+    return keys + [RunKey(mode, "sweep", f, 0) for f in options.factors for mode in options.modes]
 
 
 def runs_beyond(options: StudyOptions, mode: str) -> list[RunKey]:

@@ -56,7 +56,12 @@ class EgoTrack:
 
 
 #: What is counted for each reader.
-COUNTS = ("timing", "order", "loss", "messages", "late", "early", "wrong", "activations")
+COUNTS = (
+    "timing", "order", "loss", "messages", "late", "early", "wrong", "tied", "activations",
+)  # fmt: skip
+
+#: Those of them that the details of a report have.
+_OWN_COUNTS = ("messages", "late", "early", "wrong", "tied")
 
 
 def counted(readers: Mapping[str, Mapping[str, int]]) -> dict[str, Any]:
@@ -97,7 +102,7 @@ def write_free_run(
             "timing": report.timing,
             "order": report.order,
             "loss": report.loss + unseen,
-            **{kind: mine[kind] for kind in ("messages", "late", "early", "wrong")},
+            **{kind: mine[kind] for kind in _OWN_COUNTS},
             "activations": report.activations,
         }
     wall_s = max(1, max(d["finished_ns"] for d in details.values()) - start_ns) / 1e9

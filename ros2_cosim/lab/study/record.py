@@ -66,7 +66,8 @@ class StudyRun:
     ``mode`` is HDE (synchronised), TSS (time-stepped synchronisation, ``step_ns`` wide) or PRT
     (paced real time, not synchronised), ``purpose`` one of ``PURPOSES``. ``factor`` is the wanted
     real-time factor (None: as fast as possible), ``rtf`` the one reached. ``messages`` counts
-    each message once per reader, as ``timing``, ``order`` and ``loss`` do; ``wrong`` of the
+    each message once per reader, as ``timing``, ``order`` and ``loss`` do; ``tied`` of those out of
+    order had the stamp of the message before them; ``wrong`` of the
     ``activations`` of a PRT or TSS run were given other messages than in the synchronised run.
     ``load`` is what the machine did when the run began (processes that want to run, mean of a
     minute), ``beside`` the largest sum of the factors of other runs of the study at one time
@@ -88,6 +89,7 @@ class StudyRun:
     late: int = 0
     early: int = 0
     wrong: int = 0
+    tied: int = 0
     activations: int = 0
     max_lag_s: float | None = None
     kept_up: bool = True
