@@ -64,6 +64,7 @@ class NamedSimulator(ABC):
     repeatable: ClassVar[Repeatability] = Repeatability.EVERYWHERE
     has_sensors: ClassVar[bool] = False
     has_lights: ClassVar[bool] = False
+    has_spawning: ClassVar[bool] = False
 
     @classmethod
     def check(cls, context: SimulatorContext, options: Any, vehicles: Mapping[str, str]) -> None:
@@ -93,6 +94,9 @@ class NamedSimulator(ABC):
     def spawn_sized(self, blueprint: str, role: str, pose: Pose, size: Size) -> tuple[int, Body]:
         """As ``spawn``, of a size [m]; the box refuses a simulator that does not give it."""
         return self.spawn(blueprint, role, pose)
+
+    def destroy(self, actor: int) -> None:  # scenes in which vehicles are spawned are refused
+        """Remove an actor; of a simulator with ``has_spawning``."""
 
     @abstractmethod
     def place(self, actor: int, pose: Pose, velocity: tuple[float, float, float]) -> None:

@@ -152,6 +152,9 @@ class Simulator(Protocol):
         :raises ConfigurationError: unknown blueprint or no free space at the pose
         """
 
+    def destroy(self, actor: int) -> None:
+        """Remove an actor; what it has felt in former ticks is reported all the same."""
+
     def place(self, actor: int, pose: Pose, velocity: tuple[float, float, float]) -> None:
         """Put an actor somewhere with a velocity [m/s, world]; seen after the next tick."""
 

@@ -223,6 +223,14 @@ class CoupledSlaves:
             outputs[port] = read()
         return outputs
 
+    def set_inputs(self, slave: str, values: Mapping[str, Value]) -> None:
+        """Give a slave inputs that no port has, from the next step on.
+
+        :raises WiringError: it has no such input
+        """
+        assert self._master is not None
+        self._master.slaves[slave].set_inputs(values)
+
     def report(self) -> Report:
         """What the network did to the data, on UDP; complete once the slaves have stopped.
 

@@ -112,7 +112,8 @@ class ClientWorld:
         self._commands: list[Command] = []  # leave with the next tick
         self._actors: list[int] = []
         self._sensors: list[Any] = []  # that the client listens to
-        self._feelers: list[int] = []  # sensors of contacts, which it does not hear
+        self._feelers: dict[int, int] = {}  # actor -> its sensor of contacts, which it does not hear
+        self._ending: dict[int, int] = {}  # actor that has gone -> tick after which its sensor goes
         self._idle_ticks = 0
         self._felt = Streams()
         self._feels: dict[Stream, int] = {}  # which vehicle's contacts a stream has
@@ -190,7 +191,7 @@ class ClientWorld:
                 sensor = world.spawn_actor(
                     library.find("sensor.other.collision"), carla.Transform(), attach_to=actor
                 )
-                self._feelers.append(sensor.id)
+                self._feelers[actor.id] = sensor.id
                 self._listen(actor.id, sensor.id)
             box = actor.bounding_box
         except RuntimeError as error:
@@ -198,6 +199,13 @@ class ClientWorld:
                 raise self._failure(f"cannot spawn {blueprint}", error) from None
             raise ConfigurationError(f"{role}: cannot spawn {blueprint}: {error}") from None
         return actor.id, Body(_triple(box.location), _triple(box.extent))
+
+    def destroy(self, actor: int) -> None:
+        """Remove an actor now; its sensor of contacts once all that it felt has been reported."""
+        self._remove(actor)
+        self._actors.remove(actor)
+        if actor in self._feelers:
+            self._ending[actor] = self._ticks + CONTACT_DELAY_TICKS
 
     def place(self, actor: int, pose: Pose, velocity: tuple[float, float, float]) -> None:
         """Teleport with a velocity, with the next tick."""
@@ -231,6 +239,8 @@ class ClientWorld:
             expected = self._first_frame + self._ticks
             self._snapshot = snapshot = self._await_snapshot(snapshots, expected)
             self._feel()
+            if self._ending:
+                self._end_feelers()
         except WireError as error:
             raise self._failure("no answer to a tick", error) from None
         self._ticks += 1
@@ -252,7 +262,7 @@ class ClientWorld:
         """Vehicles of other clients in the snapshot of the last tick."""
         snapshot = self._snapshot
         assert snapshot is not None
-        own = {*self._actors, *self._feelers}
+        own = {*self._actors, *self._feelers.values()}
         found = [actor for actor in snapshot.actors() if actor not in own]
         unknown = [actor for actor in found if actor not in self._strangers]
         if unknown:
@@ -391,7 +401,7 @@ class ClientWorld:
             for sensor in self._sensors:
                 sensor.stop()
             mounted = [sensor.id for sensor in self._sensors]
-            for actor in (*mounted, *self._feelers, *self._actors):
+            for actor in (*mounted, *self._feelers.values(), *self._actors):
                 self._remove(actor)
             if self._wire is not None and self._old_settings is not None:
                 if not self._server_gone():
@@ -409,6 +419,7 @@ class ClientWorld:
             self._wire.close()
         self._sensors.clear()
         self._feelers.clear()
+        self._ending.clear()
         self._feels.clear()
         self._measured.clear()
         self._actors.clear()
@@ -524,6 +535,15 @@ class ClientWorld:
         for stream, message in self._felt.arrived():
             other, impulse = contact_of(message)
             self._arrived.append((message.frame, Contact(0, self._feels[stream], other, impulse)))
+
+    def _end_feelers(self) -> None:
+        """Give up the sensors whose vehicles have gone, once nothing of theirs is on its way."""
+        for actor in [a for a, last in self._ending.items() if last <= self._ticks]:
+            del self._ending[actor]
+            self._remove(self._feelers.pop(actor))
+            for stream in [s for s, owner in self._feels.items() if owner == actor]:
+                del self._feels[stream]
+                self._felt.remove(stream)
 
     def _prepared(self) -> tuple[ServerWire, Stream]:
         assert self._wire is not None and self._snapshots is not None, "prepare comes first"

@@ -8,14 +8,15 @@ outputs; it is dismantled, and CARLA set free again, while the slave stops.
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from typing import Any
 
-from ros2_cosim.core.kernel.errors import ConfigurationError, CosimError
+from ros2_cosim.core.kernel.errors import ConfigurationError, CosimError, RunError
 from ros2_cosim.core.kernel.participant import ModelContext
 from ros2_cosim.core.kernel.time import SECOND
+from ros2_cosim.core.scene.entities import ORDERS
 from ros2_cosim.core.scene.simulator import Simulator
 from ros2_cosim.dcp.slave.slave_model import SlaveModel, StepInfo
 from ros2_cosim.dcp.wire.enums import ErrorCode
@@ -60,6 +61,8 @@ class SceneSlave(SlaveModel):
         self.steps = 0
         self.step_ns = 0
         self._timed: TimedSimulator | None = None
+        #: How often orders about entities have come.
+        self._ordered = 0
 
     def configure(self, parameters: Mapping[str, Any]) -> None:
         """Take over the parameters: the scene as the master wants it."""
@@ -68,7 +71,7 @@ class SceneSlave(SlaveModel):
             self._variables = SceneVariables(chosen)
             self._timed = TimedSimulator(self._simulator(), self._simulates)
             self._run = SceneRun(Scene(self._timed, chosen))
-            self.steps = self.step_ns = 0
+            self.steps = self.step_ns = self._ordered = 0
 
     def initialise(self) -> None:
         """Build the world and report state 0 and the static objects."""
@@ -85,10 +88,26 @@ class SceneSlave(SlaveModel):
         started = time.perf_counter_ns()
         with self._remembering():
             variables, inputs = self._variables, self.inputs
-            self._run.step(variables.commands(inputs), variables.places(inputs))
+            self._run.step(
+                variables.commands(inputs), variables.places(inputs), self._new_orders(inputs)
+            )
             self._publish(static=False)
         self.steps += 1
         self.step_ns += time.perf_counter_ns() - started
+
+    def _new_orders(self, inputs: Sequence[Any]) -> bytes:
+        """What is done to entities in this step.
+
+        :raises RunError: something that was to be done got lost
+        """
+        count, orders = self._variables.orders(inputs)
+        before, self._ordered = self._ordered, count
+        if count - before > 1:
+            raise RunError(
+                f"input {ORDERS}: found number {count} after {before}; allowed is each, and data "
+                "PDUs got lost"
+            )
+        return orders if count > before else b""
 
     def stop(self) -> None:
         """Dismantle the scene and restore the asynchronous mode.

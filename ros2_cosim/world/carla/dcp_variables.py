@@ -3,7 +3,8 @@
 
 A variable is named ``port.field``, for instance ``odometry/leader.x``. Static objects are arrays,
 sent in the Initialization superstate only. An object that is placed has an input ``count`` beside
-the fields of ``place/NAME``: it is put there when that grows. Collisions come as the latest event
+the fields of ``place/NAME``: it is put there when that grows. What is done to entities is a binary
+input beside its ``count``. Collisions come as the latest event
 and the number of events so far. Vehicles that are not participants' are one binary variable
 (``road_users``), where the scenario has a use for them. Traffic lights have variables where they
 are looked at.
@@ -31,6 +32,8 @@ from ros2_cosim.core.messages.records import (
     StaticObjects,
     TrafficLightAhead,
 )
+from ros2_cosim.core.scene.entities import MAX_BYTES as MAX_ORDERS_BYTES
+from ros2_cosim.core.scene.entities import ORDERS
 from ros2_cosim.core.scene.sensors import Fix, Inertia, SensorForm
 from ros2_cosim.dcp.description.slave_description import (
     Causality,
@@ -164,6 +167,13 @@ class SceneVariables:
                 places[name] = int(count), Odometry(*there)
         return places
 
+    def orders(self, values: Sequence[Any]) -> tuple[int, bytes]:
+        """What is done to entities: how often so far, and the last of it."""
+        if not self._parameters.reports_traffic:
+            return 0, b""
+        orders, count = values[-2:]
+        return int(count), bytes(orders)
+
     def _units(self) -> Mapping[str, str]:
         return _SENSOR_UNITS if self._sensors else _UNITS
 
@@ -208,6 +218,8 @@ class SceneVariables:
             yield f"control/{vehicle}", ControlCommand._fields, given, 0
         for name in self._placed:
             yield PLACE + name, (*Odometry._fields, COUNT), given, 0
+        if self._parameters.reports_traffic:
+            yield ORDERS, (*Received._fields, COUNT), given, 0
         for vehicle in self._vehicles:
             yield f"odometry/{vehicle}", Odometry._fields, sent, 0
             yield f"acceleration/{vehicle}", Acceleration._fields, sent, 0
@@ -231,6 +243,7 @@ class SceneVariables:
         }
         if self._parameters.reports_traffic:
             sizes[TRAFFIC] = MOST_BYTES
+            sizes[ORDERS] = MAX_ORDERS_BYTES
         variables: list[Variable] = []
         for port, fields, causality, count in self._ports():
             size = sizes.get(port)
@@ -294,7 +307,7 @@ def _variable(
         data_type = DataType.uint32
     start: Any = None
     if causality is Causality.INPUT:
-        start = 0 if field == COUNT else 0.0
+        start = b"" if binary else 0 if field == COUNT else 0.0
     return Variable(
         f"{port}.{field}",
         number,

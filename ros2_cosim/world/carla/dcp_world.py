@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from fractions import Fraction
 from typing import Any
@@ -20,6 +20,7 @@ from ros2_cosim.core.messages.records import (
     StaticObjects,
     TrafficLightAhead,
 )
+from ros2_cosim.core.scene.entities import ORDERS, EntityCommand, packed
 from ros2_cosim.dcp.bridge.coupled import CoupledSlaves, MappedOutput, PortMapping, data_ports
 from ros2_cosim.dcp.bridge.mapping import FieldWriter, RecordReader, find_variable
 from ros2_cosim.dcp.description.read import read_description
@@ -68,7 +69,7 @@ def listening(parameters: WorldParameters) -> tuple[Listening, ...]:
 
 def coupled_world(
     context: ModelContext, parameters: WorldParameters, scene: SceneParameters
-) -> CoupledSlaves:
+) -> CoupledWorld:
     """The world participant as a DCP master with one slave, the CARLA scene.
 
     :raises ConfigurationError: the description does not fit the scene
@@ -95,7 +96,7 @@ def coupled_world(
             )
             yield master
 
-    return CoupledSlaves(
+    world = CoupledWorld(
         context.name,
         world_mapping(slave_name(context), description, scene),
         opened,
@@ -103,6 +104,28 @@ def coupled_world(
         period_ns=context.period_ns,
         clocked=dcp.depends_on_wall_clock,
     )
+    world.slave = slave_name(context)
+    return world
+
+
+class CoupledWorld(CoupledSlaves):
+    """The slave with the scene, and orders about its entities."""
+
+    slave: str = ""
+    _orders = 0
+
+    def order(self, commands: Sequence[EntityCommand]) -> None:
+        """Do something to entities in the next step; nothing: what was done is not sent again."""
+        values: dict[str, Value] = {f"{ORDERS}.data": packed(commands) if commands else b""}
+        if commands:
+            self._orders += 1
+            values[f"{ORDERS}.{COUNT}"] = self._orders
+        self.set_inputs(self.slave, values)
+
+    def reset(self, *, connected: bool = True) -> None:
+        """Be as before :meth:`begin`, for another run."""
+        self._orders = 0
+        super().reset(connected=connected)
 
 
 def check_slave(context: ModelContext, parameters: WorldParameters, scene: SceneParameters) -> None:

@@ -143,6 +143,10 @@ class InProcessWorld:
         box = actor.bounding_box
         return actor.id, Body(_narrow(box.location), _narrow(box.extent))
 
+    def destroy(self, actor: int) -> None:
+        """Remove an actor."""
+        self.world.destroy(actor)
+
     def place(self, actor: int, pose: Pose, velocity: tuple[float, float, float]) -> None:
         """Teleport with a velocity."""
         self.world.set_transform(actor, _transform(pose))

@@ -14,6 +14,7 @@ from typing import Any, Final
 from ros2_cosim.core.kernel.model import Report
 from ros2_cosim.core.kernel.participant import Step
 from ros2_cosim.core.messages.records import CollisionEvent, ControlCommand, Odometry
+from ros2_cosim.core.scene.entities import EntityCommand, packed, unpacked
 from ros2_cosim.core.scene.simulator import Simulator
 from ros2_cosim.world.carla.commands import check_command, has_no_pedals
 from ros2_cosim.world.carla.inprocess_world import InProcessWorld
@@ -90,11 +91,15 @@ class SceneRun:
         self,
         commands: Mapping[str, ControlCommand | None],
         places: Mapping[str, tuple[int, Odometry]],
+        orders: bytes = b"",
     ) -> None:
         """One step; ``steer`` of a command is for vehicles whose ``steering`` is ``command``.
 
         :param places: vehicle or object -> (how many places it has been given, the last one)
+        :param orders: what is done to entities, see :func:`ros2_cosim.core.scene.entities.packed`
         """
+        for order in unpacked(orders):
+            self._scene.order(order)
         for name, (count, there) in places.items():
             if count != self._put.get(name):
                 self._put[name] = count
@@ -168,7 +173,12 @@ class ScenePlant:
         self._run = run
         self._controls = [(name, f"control/{name}") for name in vehicles]
         self._placed = {name: f"{PLACE}{name}" for name in placed}
+        self._orders = b""
         run.initialise()
+
+    def order(self, commands: Sequence[EntityCommand]) -> None:
+        """Do something to entities at the begin of the next step."""
+        self._orders = packed(commands)
 
     def activate(self, step: Step) -> Mapping[str, Any]:
         """Advance to the activation time and report the state."""
@@ -186,7 +196,8 @@ class ScenePlant:
                     commands[name] = None
                 else:
                     _, _, commands[name] = sample
-            self._run.step(commands, places)
+            orders, self._orders = self._orders, b""
+            self._run.step(commands, places, orders)
         return self._run.outputs(static=first)
 
     def onlooker(self) -> WorldOnlooker | None:

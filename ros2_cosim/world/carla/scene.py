@@ -25,6 +25,7 @@ from ros2_cosim.core.messages.records import (
     StaticObjects,
     TrafficLightAhead,
 )
+from ros2_cosim.core.scene.entities import EntityCommand
 from ros2_cosim.core.scene.scene import FIRST_OBJECT_ID, FIRST_TRAFFIC_ID
 from ros2_cosim.core.scene.sensors import Measurement
 from ros2_cosim.core.scene.simulator import SIZE_TOLERANCE, Body, Contact, Pose, Simulator, Size
@@ -49,6 +50,7 @@ from ros2_cosim.world.carla.parameters import (
 from ros2_cosim.world.carla.recorded_users import RecordedUsers
 from ros2_cosim.world.carla.scene_vehicle import PlacedObject, SceneVehicle, StaticObstacle
 from ros2_cosim.world.carla.sensor_rig import SensorRig
+from ros2_cosim.world.carla.spawned_vehicles import SpawnedVehicles, ordered
 from ros2_cosim.world.carla.traffic import BackgroundTraffic, Driven, lane_ahead
 from ros2_cosim.world.carla.traffic_placement import place_traffic
 from ros2_cosim.world.drivers.leader_driver import LongitudinalCommand
@@ -113,6 +115,7 @@ class Scene:
         #: Objects that commands move.
         self._moved: dict[str, PlacedObject] = {}
         self._recorded = RecordedUsers(parameters.recorded, parameters.step_ns)
+        self._spawned = SpawnedVehicles(simulator)
         self._steps = 0
         self._control_steps = parameters.control_steps
         self._touching: dict[tuple[int, int], int] = {}
@@ -175,6 +178,26 @@ class Scene:
         self._simulator.place(vehicle.actor, placed_pose(there, vehicle.body), velocity)
         assert self._network is not None
         vehicle.keep_anew(self._network, there)
+
+    def order(self, command: EntityCommand) -> None:
+        """Carry out a command about an entity at the begin of the next step.
+
+        About one that is not there, nothing happens: its spawning may have come to nothing.
+        """
+        name = command.name
+        if command.do == "spawn":
+            spawned = self._spawned.spawn(command)
+            if spawned is not None:
+                actor, self._numbers[actor] = spawned
+        elif name in self._spawned:
+            if command.do == "delete":
+                self._spawned.delete(name)
+            else:
+                self._spawned.set(command)
+        elif command.do == "set" and name in self._vehicles:
+            vehicle = self._vehicles[name]
+            motion = self._simulator.motion(vehicle.actor)
+            self.put(name, ordered(command, motion, vehicle.body))
 
     def step(self, commands: Mapping[str, ActorCommand | None]) -> None:
         """Advance by one step.
@@ -323,7 +346,7 @@ class Scene:
         vehicle.start_speed = min(spec.speed, LightStop.speed_before(distance))
 
     def _spawn(self, network: RoadNetwork, number: int, spec: VehicleSpec) -> SceneVehicle:
-        start = _place(network, spec)
+        start = start_place(network, spec)
         vehicle = SceneVehicle(number, spec, network, start, self._control_steps * self._step_s)
         raised = start._replace(z=start.z + _SPAWN_HEIGHT)
         vehicle.actor, vehicle.body = self._spawn_actor("vehicles", spec, raised)
@@ -426,6 +449,7 @@ class Scene:
             motion = self._simulator.motion(vehicle.actor)
             users.append(road_user(vehicle.number, motion, vehicle.body))
         users += self._recorded.seen(self._steps)
+        users += self._spawned.seen()
         for actor, body, motion in self._simulator.strangers():
             self._strangers[actor] = FIRST_STRANGER_ID + actor
             users.append(road_user(self._strangers[actor], motion, body))
@@ -611,7 +635,7 @@ def check_places(parameters: SceneParameters, network: RoadNetwork) -> None:
     present = {spec.name for spec in parameters.present}
     for spec in parameters.vehicles:
         try:
-            start = _place(network, spec)
+            start = start_place(network, spec)
             SceneVehicle(1, spec, network, start, parameters.step_ns / _NS)
         except ConfigurationError as error:
             raise ConfigurationError(f"scene.vehicles.{spec.name}: {error}") from None
@@ -664,7 +688,8 @@ def _driving_lanes(network: RoadNetwork) -> set[int]:
     }
 
 
-def _place(network: RoadNetwork, spec: VehicleSpec) -> Pose:
+def start_place(network: RoadNetwork, spec: VehicleSpec) -> Pose:
+    """Where a vehicle starts, as an actor."""
     direction = driving_direction(spec.lane)
     slope = direction * network.slope(spec.road, spec.s)
     point = network.lane_pose(spec.road, spec.lane, spec.s)

@@ -21,6 +21,7 @@ from ros2_cosim.core.documents.xml_reader import MAX_BYTES
 from ros2_cosim.core.kernel.errors import ConfigurationError
 from ros2_cosim.core.kernel.participant import ModelContext
 from ros2_cosim.core.kernel.time import format_ns
+from ros2_cosim.core.scene.entities import EntityOrders
 from ros2_cosim.core.scene.scene import (
     Flag,
     ObjectSettings,
@@ -111,6 +112,9 @@ class WorldParameters(Section):
         default=0, ge=0, le=MAX_SEED, description="seed of their places; 0: that of the run"
     )
     dcp: DcpSettings | None = Field(default=None, description="DCP slave, in shapes with processes")
+    entities: EntityOrders | None = Field(
+        default=None, description="vehicles that come, go and are set, in changes of a run"
+    )
 
 
 def world_parameters(context: ModelContext) -> WorldParameters:

@@ -30,6 +30,7 @@ class TimedSimulator:
         self.opendrive = self._timed(simulator.opendrive)
         self.spawn = self._timed(simulator.spawn)
         self.spawn_sized = self._timed(simulator.spawn_sized)
+        self.destroy = self._timed(simulator.destroy)
         self.place = self._timed(simulator.place)
         self.control = self._timed(simulator.control)
         self.tick = self._timed(simulator.tick)

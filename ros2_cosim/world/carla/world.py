@@ -39,10 +39,12 @@ from ros2_cosim.core.messages.message_types import (
     ROAD_USERS,
     STATIC_OBJECTS,
 )
+from ros2_cosim.core.scene.entities import ORDERS, EntityWorld, Offer, OrderQueue
 from ros2_cosim.core.scene.named_simulator import SimulatorContext, find_simulator
 from ros2_cosim.core.scene.scene import scene_settings
 from ros2_cosim.core.scene.sensors import sensor_frame
 from ros2_cosim.core.scene.simulator import Simulator
+from ros2_cosim.world.carla.entity_book import SceneEntities
 from ros2_cosim.world.carla.inprocess_world import InProcessWorld, check_blueprints
 from ros2_cosim.world.carla.parameters import SceneParameters
 from ros2_cosim.world.carla.plant import (
@@ -67,7 +69,7 @@ from ros2_cosim.world.headless.onlooker import WorldOnlooker
 if TYPE_CHECKING:
     from types import ModuleType
 
-    from ros2_cosim.dcp.bridge.coupled import CoupledSlaves
+    from ros2_cosim.world.carla.dcp_world import CoupledWorld
     from ros2_cosim.world.carla.parameters import SensorSpec
     from ros2_cosim.world.carla.sensor_messages import SensorMessages
 
@@ -76,7 +78,7 @@ VEHICLES: Final = "vehicles"
 """The output with all vehicles of the scene in one message."""
 
 
-class CarlaWorld(FullModel):
+class CarlaWorld(FullModel, EntityWorld):
     """Road, vehicles, objects and background traffic of the section ``scene``.
 
     In shape inproc the scene runs in this process; in the others it is a DCP slave, a process
@@ -98,7 +100,7 @@ class CarlaWorld(FullModel):
     """
 
     Parameters = WorldParameters
-    traits = Traits(cost_ns=500_000)
+    traits = Traits(cost_ns=500_000, changeable=(ORDERS,))
     input_ports = (
         Port("control/{commanded}", CONTROL, description="of each vehicle without a driver"),
         Port("control/{absent}", CONTROL, required=False, description="not used"),
@@ -269,13 +271,18 @@ class CarlaWorld(FullModel):
         self._roster = None
         if VEHICLES in context.output_types:
             self._roster = Roster(context, [spec.name for spec in scene.present])
-        self._plant: ScenePlant | CoupledSlaves
+        self._plant: ScenePlant | CoupledWorld
         self._step_ns = scene.step_ns
         #: Where the headless server of the run is; None: it has none.
         self._server: tuple[str, int] | None = None
         if self.needs_beside(context, parameters).simulator and _is_headless(context):
             self._server = context.simulator["host"], context.simulator["port"]
-        self._coupled: CoupledSlaves | None = None
+        self._coupled: CoupledWorld | None = None
+        self._orders = OrderQueue()
+        self._orders.take(parameters.entities)
+        self._given = parameters.entities
+        self._is_ordered = False
+        self._book = SceneEntities(context, scene, self._orders)
         self._make_scene = partial(_plant_here, context, scene)
         if context.shape == "inproc":
             self._plant = self._make_scene()
@@ -291,7 +298,14 @@ class CarlaWorld(FullModel):
 
     def activate(self, step: Step) -> Mapping[str, Any]:
         """Advance to the activation time and report the state."""
+        if step.time > 0:
+            commands = self._orders.due()
+            if commands or self._is_ordered:
+                self._book.ordered(commands)
+                self._plant.order(commands)
+            self._is_ordered = bool(commands)
         outputs = dict(self._plant.activate(step))
+        self._book.seen(step.time, dict(outputs))
         if self._roster is not None:
             outputs[VEHICLES] = self._roster.of(outputs)
         for port in self._unheard:
@@ -307,6 +321,25 @@ class CarlaWorld(FullModel):
             else:
                 sent[port] = value
         return sent
+
+    def change_parameters(self, parameters: WorldParameters) -> None:
+        """Take what is to be done to entities."""
+        self._orders.take(parameters.entities)
+
+    @classmethod
+    def offer(cls, context: ModelContext, parameters: WorldParameters) -> Offer:
+        """The map; vehicles are spawned where they are reported to all that look at traffic."""
+        why = ""
+        named = find_simulator(context.simulator)
+        if TRAFFIC not in context.output_types:
+            why = f"the participant '{context.name}' has no output {TRAFFIC} for sensors to see"
+        elif named is not None and not named.kind.has_spawning:
+            why = f"simulator {context.simulator['kind']} spawns none while it runs"
+        return Offer(context.name, scene_settings(context).map, why)
+
+    def entity_book(self) -> SceneEntities:
+        """The vehicles and objects of the scene."""
+        return self._book
 
     def onlooker(self) -> WorldOnlooker | None:
         """Shows the headless world of this process; None of a simulator elsewhere."""
@@ -365,6 +398,10 @@ class CarlaWorld(FullModel):
 
         :raises DcpError: the slave refused something, failed or was lost
         """
+        self._orders = OrderQueue()
+        self._orders.take(self._given)
+        self._is_ordered = False
+        self._book.begin(self._orders)
         if self._coupled is None:
             self._plant.close()
             self._plant = self._make_scene()

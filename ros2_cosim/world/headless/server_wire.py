@@ -350,6 +350,12 @@ class Streams:
         self._poll.register(stream, select.POLLIN)
         self._streams[stream.fileno()] = stream
 
+    def remove(self, stream: Stream) -> None:
+        """Leave a stream."""
+        del self._streams[stream.fileno()]
+        self._poll.unregister(stream)
+        stream.close()
+
     def arrived(self) -> Iterator[tuple[Stream, StreamMessage]]:
         """Everything that is there, in the order of each stream.
 

@@ -1,0 +1,98 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Vehicles that come into a scene, and leave it, while the run goes on.
+
+They have physics and no driver: they stay where they are put, roll, and are pushed.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Iterator
+from typing import Final, NamedTuple
+
+from ros2_cosim.core.kernel.errors import ConfigurationError
+from ros2_cosim.core.messages.records import Odometry, RoadUser
+from ros2_cosim.core.scene.entities import FIRST_SPAWNED_ID, EntityCommand
+from ros2_cosim.core.scene.simulator import Body, Motion, Simulator
+from ros2_cosim.world.carla.observation import placed_pose, reading, road_user
+from ros2_cosim.world.geometry import frames
+
+_POINT: Final = Body((0.0, 0.0, 0.0), (0.0, 0.0, 0.0))
+#: So far above the ground its place is looked whether it is free [m].
+_RAISED: Final = 0.3
+_logger = logging.getLogger(__name__)
+
+
+class _Spawned(NamedTuple):
+    number: int
+    actor: int
+    body: Body
+
+
+class SpawnedVehicles:
+    """The vehicles that orders have spawned.
+
+    :param simulator: what moves them
+    """
+
+    def __init__(self, simulator: Simulator) -> None:
+        self._simulator = simulator
+        self._there: dict[str, _Spawned] = {}
+        #: Each order to spawn takes a number, whatever comes of it.
+        self._count = 0
+
+    def __contains__(self, name: object) -> bool:
+        return name in self._there
+
+    def spawn(self, command: EntityCommand) -> tuple[int, int] | None:
+        """Spawn a vehicle; where something stands it does not come.
+
+        :returns: its actor, and its number in messages
+        """
+        number = FIRST_SPAWNED_ID + self._count
+        self._count += 1
+        pose = command.pose or (0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 1.0)
+        there = moved(pose, command.velocity or (0.0, 0.0, 0.0))
+        raised = placed_pose(there, _POINT, _RAISED)
+        try:
+            if command.name in self._there:
+                raise ConfigurationError(f"{command.name}: it is there already")
+            actor, body = self._simulator.spawn(command.blueprint, command.name, raised)
+        except ConfigurationError as error:
+            _logger.warning("entities: not spawned: %s", error)
+            return None
+        self._there[command.name] = _Spawned(number, actor, body)
+        self._place(actor, body, there)
+        return actor, number
+
+    def delete(self, name: str) -> None:
+        """Take a vehicle away."""
+        self._simulator.destroy(self._there.pop(name).actor)
+
+    def set(self, command: EntityCommand) -> None:
+        """Put a vehicle elsewhere, or give it another velocity."""
+        _, actor, body = self._there[command.name]
+        self._place(actor, body, ordered(command, self._simulator.motion(actor), body))
+
+    def seen(self) -> Iterator[RoadUser]:
+        """Those that are there, as messages have them."""
+        for number, actor, body in self._there.values():
+            yield road_user(number, self._simulator.motion(actor), body)
+
+    def _place(self, actor: int, body: Body, there: Odometry) -> None:
+        velocity = frames.vector_to_carla(*frames.body_to_world(there[3:7], there[7:10]))
+        self._simulator.place(actor, placed_pose(there, body), velocity)
+
+
+def ordered(command: EntityCommand, motion: Motion, body: Body) -> Odometry:
+    """Where a command wants an actor, and how fast; what it leaves open is as it is."""
+    found = reading(motion, body).odometry
+    velocity = command.velocity or frames.body_to_world(found[3:7], found[7:10])
+    return moved(command.pose or found[0:7], velocity)
+
+
+def moved(pose: tuple[float, ...], velocity: tuple[float, float, float]) -> Odometry:
+    """A pose and a velocity, both in the map."""
+    x, y, z, qx, qy, qz, qw = pose
+    vx, vy, vz = frames.world_to_body((qx, qy, qz, qw), velocity)
+    return Odometry(x, y, z, qx, qy, qz, qw, vx, vy, vz, 0.0, 0.0, 0.0)
