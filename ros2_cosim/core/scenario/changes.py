@@ -9,7 +9,7 @@ on; values that were changed stay so.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from typing import Any, Final, NamedTuple
 
 from ros2_cosim.core.kernel.errors import ConfigurationError
@@ -77,11 +77,14 @@ def cannot_be_reset(scenario: Scenario, name: str) -> str:
     return ""
 
 
-def changed(scenario: Scenario, path: str, to: Any, where: str = "set", at: int = 0) -> Scenario:
+def changed(
+    scenario: Scenario, path: str, to: Any, where: str = "set", at: int = 0, *, check: bool = True
+) -> Scenario:
     """The scenario with one other value, or one more fault; by a reset it is the same.
 
     :param where: how messages call the place that names the path
     :param at: from when on [ns]
+    :param check: whether it is checked; each change of a run is, once
     :raises ConfigurationError: it may not be changed during a run, or not to that
     """
     new = ChangeSettings(at=at, set=path, to=to)
@@ -97,8 +100,8 @@ def changed(scenario: Scenario, path: str, to: Any, where: str = "set", at: int 
         if obstacle:
             raise ConfigurationError(f"{where}: {path}: '{name}' cannot be reset: {obstacle}")
         return scenario
-    known = [each.path for each in changeable(scenario)]
-    if path not in known:
+    known = [each.path for each in changeable(scenario)] if check else []
+    if check and path not in known:
         raise ConfigurationError(
             f"{where}: found '{path}'; allowed during a run are {', '.join((*known, NEW_FAULT))}"
         )
@@ -114,9 +117,10 @@ def changed(scenario: Scenario, path: str, to: Any, where: str = "set", at: int 
     result = scenario.model_copy(
         update={"participants": {**scenario.participants, name: participant}}
     )
-    declaration = declare(result, name)
-    assert declaration.parameters is not None
-    declaration.check()
+    if check:
+        declaration = declare(result, name)
+        assert declaration.parameters is not None
+        declaration.check()
     return result
 
 
@@ -139,15 +143,20 @@ class Due(NamedTuple):
     scenario: Scenario
 
 
-def due_changes(scenario: Scenario, name: str) -> list[Due]:
+def due_changes(
+    scenario: Scenario,
+    name: str,
+    checks: Callable[[ChangeSettings], bool] = lambda change: True,
+) -> list[Due]:
     """What becomes different for a participant, with the scenario as it is by then.
 
+    :param checks: says which have to be checked: to check each one again takes long
     :raises ConfigurationError: something may not be changed, or not to that
     """
     due, now = [], scenario
     for change in _in_order(scenario.changes):
         if target_of(scenario, change.set) == name and reset_of(change.set) is None:
-            now = changed(now, change.set, change.to)
+            now = changed(now, change.set, change.to, check=checks(change))
             due.append(Due(change.at, change.set, now))
     return due
 

@@ -88,7 +88,8 @@ class ChangesByHand:
         changed(scenario, path, to, at=at)
         change = ChangeSettings(at=at, set=path, to=to)
         with_it = with_made(scenario, [change], "set")
-        due_changes(with_it, target_of(with_it, path))
+        # Those before have been checked.
+        due_changes(with_it, target_of(with_it, path), lambda each: each is change or each.at > at)
         self._scenario = with_it
         self._made.append(change)
         self._by.append(by)

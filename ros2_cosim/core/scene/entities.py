@@ -71,30 +71,21 @@ class OrderQueue:
 
     def __init__(self) -> None:
         self.taken = self.given = 0
-        self._waiting: list[tuple[int, EntityCommand]] = []
+        #: Number and command, the latter as bytes: a checkpoint keeps them.
+        self._waiting: list[tuple[int, bytes]] = []
 
     def take(self, orders: EntityOrders | None) -> None:
         """Take orders, unless they have been taken."""
         if orders is not None and orders.number > self.taken:
             self.taken = orders.number
-            self._waiting += [(orders.number, command) for command in orders.commands]
+            self._waiting += [(orders.number, packed([each])) for each in orders.commands]
 
     def due(self) -> tuple[EntityCommand, ...]:
         """The commands of the next step."""
         found, self._waiting = self._waiting[:MAX_COMMANDS], self._waiting[MAX_COMMANDS:]
         if found:
             self.given = found[-1][0]
-        return tuple(command for _, command in found)
-
-    def save_state(self) -> Any:
-        """Its state as plain data."""
-        waiting = [[number, command.model_dump(mode="json")] for number, command in self._waiting]
-        return [self.taken, self.given, waiting]
-
-    def restore_state(self, state: Any) -> None:
-        """Go back to a state that ``save_state`` gave."""
-        self.taken, self.given, waiting = state
-        self._waiting = [(n, EntityCommand.model_validate(c)) for n, c in waiting]
+        return tuple(command for _, data in found for command in unpacked(data))
 
 
 def packed(commands: Iterable[EntityCommand]) -> bytes:
@@ -191,8 +182,11 @@ class EntityBook(ABC):
         """Named poses; none of a map that only the simulator has."""
 
     @abstractmethod
-    def in_the_way(self, blueprint: str, pose: Pose) -> str:
-        """The entity that a new one would overlap; empty: there is none."""
+    def in_the_way(self, blueprint: str, pose: Pose, planned: Sequence[EntityCommand]) -> str:
+        """The entity that a new one would overlap; empty: there is none.
+
+        :param planned: others that are to be spawned with it
+        """
 
     @abstractmethod
     def next_number(self) -> int:
@@ -201,6 +195,13 @@ class EntityBook(ABC):
     @abstractmethod
     def expect(self, orders: EntityOrders) -> None:
         """Show what orders do that are on their way."""
+
+
+class EntityPlace(NamedTuple):
+    """Where entities are: what the world has, and its book."""
+
+    offer: Offer
+    book: EntityBook
 
 
 class EntityWorld(ABC):

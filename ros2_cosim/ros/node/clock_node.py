@@ -28,6 +28,7 @@ from ros2_cosim.core.messages.protocol import (
 from ros2_cosim.core.messages.reporting import NO_PROGRESS
 from ros2_cosim.core.process.memory import settled_memory
 from ros2_cosim.core.realtime.run_control import RunControl
+from ros2_cosim.core.scene.entities import Offer
 from ros2_cosim.ros.node import topics
 from ros2_cosim.ros.node.blocking import BlockingTable
 from ros2_cosim.ros.node.control_services import ControlServices, describe_end
@@ -99,6 +100,7 @@ class ClockNode:
     :param settings: identity and patience of the run
     :param starter: the process that watches the processes of the run
     :param timer: monotonic wall clock [ns]
+    :param world: what the world of the scenario has; None: there is none with entities
     """
 
     def __init__(
@@ -112,6 +114,7 @@ class ClockNode:
         *,
         starter: ClockStarter,
         timer: Callable[[], int],
+        world: Offer | None = None,
     ) -> None:
         self._session = session
         self._received = session.received
@@ -188,7 +191,9 @@ class ClockNode:
             time=lambda: self._coordinator.time,
             state=lambda: self._system.state,
             timer=timer,
+            world=world,
         )
+        self.ask = self._services.ask
 
     def change(self, changes: tuple[RunChange, ...]) -> None:
         """Let the participants know what has been changed by hand.

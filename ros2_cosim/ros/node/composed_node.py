@@ -21,6 +21,7 @@ from ros2_cosim.core.process.spans import RECEIVE, RECORD, REPORT, WAIT, Sequenc
 from ros2_cosim.core.realtime.pacing import Pacer
 from ros2_cosim.core.realtime.run_control import RunControl
 from ros2_cosim.core.realtime.sequential_run import SequentialRun
+from ros2_cosim.core.scene.entities import Offer
 from ros2_cosim.ros.node.blocking import BlockingTable
 from ros2_cosim.ros.node.control_services import ControlServices, describe_end
 from ros2_cosim.ros.node.looks import Looks
@@ -46,6 +47,7 @@ class ComposedNode:
     :param run_id: names this run in its status
     :param timer: monotonic wall clock [ns]
     :param chronicle: takes what the time is spent on; None: nothing does
+    :param world: what the world of the scenario has; None: there is none with entities
     """
 
     def __init__(
@@ -58,6 +60,7 @@ class ComposedNode:
         run_id: str,
         timer: Callable[[], int],
         chronicle: SequenceChronicle | None = None,
+        world: Offer | None = None,
     ) -> None:
         graph = wiring.graph
         self._session = session
@@ -74,8 +77,9 @@ class ComposedNode:
             session, self._table, run_id=run_id, warn_ns=FOREVER, timer=timer, warn=print
         )
         self._services = ControlServices(
-            session, control, time=self._time, state=self._state, timer=timer
+            session, control, time=self._time, state=self._state, timer=timer, world=world
         )
+        self.ask = self._services.ask
         self._clock = ClockWriter(session.node)
         self._standing = StandingTime(self._clock, timer)
         self._writers = {

@@ -9,12 +9,16 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+from rclpy.node import Node
+from rclpy.task import Future
 from std_srvs.srv import Trigger
 
 from ros2_cosim.core.kernel.lifecycle import State
 from ros2_cosim.core.kernel.time import format_ns
+from ros2_cosim.core.messages.namespaces import inside
 from ros2_cosim.core.realtime.repeated_requests import RepeatedRequests
 from ros2_cosim.core.realtime.run_control import Answer, Command, Request, RunControl
+from ros2_cosim.core.scene.entities import Offer
 from ros2_cosim.ros.node.deferred_service import deferred_service
 from ros2_cosim.ros.node.service_switch import NO_CONTROL, services_act
 from ros2_cosim.ros.node.session import Session
@@ -38,6 +42,7 @@ class ControlServices:
     :param time: gives the time before which everything is complete [ns]
     :param state: gives the state of the system
     :param timer: monotonic wall clock [ns]
+    :param world: what the world of the scenario has; None: there is none with entities
     """
 
     def __init__(
@@ -48,6 +53,7 @@ class ControlServices:
         time: Callable[[], int],
         state: Callable[[], State],
         timer: Callable[[], int],
+        world: Offer | None = None,
     ) -> None:
         from ros2_cosim.srv import ControlRun
 
@@ -61,7 +67,7 @@ class ControlServices:
         for command in SHORT:
             name = f"{PREFIX}/{command.name.lower()}"
             deferred_service(session.node, Trigger, name, self._trigger(command))
-        self._simulation = SimulationServices.offer(session.node, self.ask, control)
+        self._simulation = SimulationServices.offer(session.node, self.ask, control, world)
 
     def over(self, message: str) -> None:
         """The run is over: what waits is answered, goals of actions too.
@@ -108,6 +114,27 @@ class ControlServices:
             self.ask(Request(command), reply)
 
         return handle
+
+
+def asking(node: Node) -> Callable[[Request, Callable[[Answer], None]], None]:
+    """What hands requests on to the run, from the node of a participant: by ``/cosim/control``."""
+    from ros2_cosim.srv import ControlRun
+
+    client = node.create_client(ControlRun, inside(node, CONTROL))
+
+    def ask(request: Request, reply: Callable[[Answer], None]) -> None:
+        if not client.service_is_ready():
+            reply(Answer(False, f"{CONTROL} is not there yet"))
+            return
+        future = client.call_async(as_message(request))
+
+        def done(future: Future) -> None:
+            found = future.result()
+            reply(Answer(found.success, found.message))
+
+        future.add_done_callback(done)
+
+    return ask
 
 
 def as_message(request: Request, number: int = 0) -> Any:

@@ -12,8 +12,9 @@ SetSimulationState      playing: resume; paused: pause; stopped: begin anew, pau
                         the run can; quitting: end the run in order
 StepSimulation          so many steps of the clock; the run has to be paused
 SimulateSteps           the same as an action, with feedback, where the package has it
-ResetSimulation         begin anew, where the run can; scopes default and all
 ======================  ==================================================================
+
+Resets, entities and worlds are those of :mod:`~ros2_cosim.ros.node.entity_services`.
 """
 
 from __future__ import annotations
@@ -25,12 +26,25 @@ from typing import Any
 from rclpy.node import Node
 
 from ros2_cosim.core.realtime.run_control import Answer, Command, Request, RunControl
+from ros2_cosim.core.scene.entities import Offer
 from ros2_cosim.ros.node.deferred_service import deferred_service
 from ros2_cosim.ros.node.simulate_steps import SimulateSteps
 
 #: The package, and where its services are offered.
 PACKAGE = "simulation_interfaces"
 PREFIX = "/cosim"
+
+#: Features of a world, and those of one whose vehicles come and go.
+_OF_A_WORLD = (
+    *("NAMED_POSES", "POSE_BOUNDS", "ENTITY_TAGS", "ENTITY_CATEGORIES"),
+    *("ENTITY_BOUNDS", "ENTITY_BOUNDS_BOX", "ENTITY_STATE_GETTING"),
+    *("ENTITY_INFO_GETTING", "ENTITY_INFO_SETTING"),
+    *("WORLD_TAGS", "WORLD_INFO_GETTING", "AVAILABLE_WORLDS"),
+)
+_OF_SPAWNING = (
+    *("SPAWNING", "SPAWNING_ENTITIES", "SPAWNABLES", "DELETING"),
+    *("ENTITY_STATE_SETTING", "SIMULATION_RESET_SPAWNED"),
+)
 
 Ask = Callable[[Request, Callable[[Answer], None]], None]
 Send = Callable[[], None]
@@ -42,20 +56,25 @@ class SimulationServices:
     :param node: the ROS node that owns the clock
     :param ask: hands a request on to the run
     :param control: the run's control, for its state
+    :param world: what the world of the scenario has; None: there is none with entities
     """
 
     @staticmethod
-    def offer(node: Node, ask: Ask, control: RunControl) -> SimulationServices | None:
+    def offer(
+        node: Node, ask: Ask, control: RunControl, world: Offer | None = None
+    ) -> SimulationServices | None:
         """Offer the services if the package is installed."""
         if find_spec(PACKAGE) is None:
             return None
         try:
-            return SimulationServices(node, ask, control)
+            return SimulationServices(node, ask, control, world)
         except (ImportError, AttributeError) as error:
             print(f"{PACKAGE}: its services are not offered ({error})", flush=True)
             return None
 
-    def __init__(self, node: Node, ask: Ask, control: RunControl) -> None:
+    def __init__(
+        self, node: Node, ask: Ask, control: RunControl, world: Offer | None = None
+    ) -> None:
         from simulation_interfaces import msg, srv
 
         self._ask = ask
@@ -63,13 +82,14 @@ class SimulationServices:
         self._result = msg.Result
         self._state = msg.SimulationState
         self._features = msg.SimulatorFeatures
+        self._world = world
         self._already = srv.SetSimulationState.Response.ALREADY_IN_TARGET_STATE
+        self._in_vain = srv.SetSimulationState.Response.STATE_TRANSITION_ERROR
         for kind, name, handle in (
             (srv.GetSimulatorFeatures, "get_simulator_features", self._get_features),
             (srv.GetSimulationState, "get_simulation_state", self._get_state),
             (srv.SetSimulationState, "set_simulation_state", self._set_state),
             (srv.StepSimulation, "step_simulation", self._step),
-            (srv.ResetSimulation, "reset_simulation", self._reset),
         ):
             deferred_service(node, kind, f"{PREFIX}/{name}", handle)
         #: Whether a run that stands at its start was asked to pause there.
@@ -99,10 +119,21 @@ class SimulationServices:
         ]
         if self._action is not None:
             found.append(kinds.STEP_SIMULATION_ACTION)
-        if self._control.can_reset:
+        custom = "a step is one clock_step of the scenario"
+        world = self._world
+        spawns = world is not None and not world.no_spawning
+        if self._control.can_reset or spawns:
             found.append(kinds.SIMULATION_RESET)
+        if world is not None:
+            found += [getattr(kinds, name) for name in _OF_A_WORLD]
+            if self._control.can_reset:
+                found.append(kinds.WORLD_LOADING)
+            custom += f"; entities: {world.no_spawning or 'vehicles can be spawned'}"
+        if spawns:
+            found += [getattr(kinds, name) for name in _OF_SPAWNING]
+            response.features.spawn_formats = ["CARLA blueprint"]
         response.features.features = [int(feature) for feature in found]
-        response.features.custom_info = "a step is one clock_step of the scenario"
+        response.features.custom_info = custom
         send()
 
     def _get_state(self, asked: Any, response: Any, send: Send) -> None:
@@ -130,7 +161,8 @@ class SimulationServices:
             # Stopped means at the start, and paused.
             steps = int(command is Command.RESET)
             self._paused = command is Command.PAUSE
-            self._ask(Request(command, steps), self._finish(response, send))
+            finish = self._finish(response, send, failed=self._in_vain)
+            self._ask(Request(command, steps), finish)
 
     def _step(self, asked: Any, response: Any, send: Send) -> None:
         steps = min(asked.steps, 2**32 - 1)
@@ -138,15 +170,6 @@ class SimulationServices:
             self._finish(response, send)(Answer(True, ""))
             return
         self._ask(Request(Command.STEP, steps), self._finish(response, send))
-
-    def _reset(self, asked: Any, response: Any, send: Send) -> None:
-        request = type(asked)
-        if asked.scope not in (request.SCOPE_DEFAULT, request.SCOPE_ALL):
-            code = self._result.RESULT_FEATURE_UNSUPPORTED
-            answer = Answer(True, f"scope {asked.scope}: a reset is of the whole run only")
-            self._finish(response, send, code)(answer)
-            return
-        self._ask(Request(Command.RESET), self._finish(response, send))
 
     def _present(self) -> int:
         control, kinds = self._control, self._state
@@ -164,14 +187,16 @@ class SimulationServices:
         return int(found)
 
     def _finish(
-        self, response: Any, send: Send, code: int | None = None
+        self, response: Any, send: Send, code: int | None = None, failed: int | None = None
     ) -> Callable[[Answer], None]:
-        """A reply that fills in the result; ``code`` replaces that of success."""
+        """A reply that fills in the result; ``code`` replaces that of success, ``failed`` that of
+        failure.
+        """
 
         def reply(answer: Answer) -> None:
             done = self._result.RESULT_OK if code is None else code
-            failed = self._result.RESULT_OPERATION_FAILED
-            response.result.result = done if answer.success else failed
+            wrong = self._result.RESULT_OPERATION_FAILED if failed is None else failed
+            response.result.result = done if answer.success else wrong
             plain = answer.success and code is None
             response.result.error_message = "" if plain else answer.message
             send()

@@ -51,6 +51,8 @@ from ros2_cosim.driving.ros_bridge.ros_bridge_ports import BRIDGE_MODEL
 from ros2_cosim.ros.bringup.domain_lock import active_runs, own_domain
 from ros2_cosim.ros.bringup.starter_channel import Starter
 from ros2_cosim.ros.bringup.transport import lane_address
+from ros2_cosim.ros.node.control_services import asking
+from ros2_cosim.ros.node.entity_services import EntityServices, offered_world, place_of
 from ros2_cosim.ros.node.lifecycle_services import Resetting
 from ros2_cosim.ros.node.participant_node import NodeSettings, ParticipantNode
 from ros2_cosim.ros.node.repetition import await_clock, run_id_of
@@ -333,6 +335,10 @@ def participant_node(
         Resetting(taken.check_reset, taken.reset),
     )
     started.watch(node.runtime)
+    place = place_of(offered_world(started.scenario, "ros"), name, model)
+    if place is not None:
+        ros = started.session.node
+        EntityServices.offer(ros, place, asking(ros), list(started.scenario.participants))
     return node
 
 

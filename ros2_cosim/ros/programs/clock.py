@@ -12,6 +12,7 @@ from ros2_cosim.core.realtime.run_control import RunControl
 from ros2_cosim.core.scenario.changes_by_hand import ChangesByHand, messages_of
 from ros2_cosim.ros.node.bridge_services import BridgeServices
 from ros2_cosim.ros.node.clock_node import ClockNode, ClockSettings
+from ros2_cosim.ros.node.entity_services import EntityServices, offered_world
 from ros2_cosim.ros.node.expected_readers import RECORDER
 from ros2_cosim.ros.programs._start import (
     Started,
@@ -70,6 +71,7 @@ def coordinate(controls: list[RunControl], started: Started) -> bool:
         again=session.repetition + 1 < repeat,
         hard=realtime.hard,
     )
+    world = offered_world(scenario, "ros")
     node = ClockNode(
         session,
         graph,
@@ -79,7 +81,10 @@ def coordinate(controls: list[RunControl], started: Started) -> bool:
         settings,
         starter=starter,
         timer=session.timer,
+        world=world,
     )
+    if world is None:
+        EntityServices.offer(session.node, None, node.ask, list(scenario.participants))
     changes = ChangesByHand(
         scenario,
         lambda: control.granted,

@@ -34,6 +34,7 @@ from ros2_cosim.core.scenario.system import bare_model, layered_model
 from ros2_cosim.ros.node.bridge_services import BridgeServices
 from ros2_cosim.ros.node.composed_lifecycle import RosLifecycle
 from ros2_cosim.ros.node.composed_node import CLOCK_STEP_NS, ComposedNode
+from ros2_cosim.ros.node.entity_services import EntityServices, offered_world, place_of
 from ros2_cosim.ros.node.inputs import read_unsynchronised
 from ros2_cosim.ros.node.lifecycle_services import Resetting
 from ros2_cosim.ros.programs._start import (
@@ -87,6 +88,7 @@ def _run(kept: list[Kept], started: Started, chronicle: SequenceChronicle | None
     repeats = session.repetition + 1 < session.parameter("repeat", 1)
     lifecycles: RosLifecycle | None = None
     try:
+        world = offered_world(scenario, "composed")
         node = ComposedNode(
             session,
             started.wiring(),
@@ -95,9 +97,13 @@ def _run(kept: list[Kept], started: Started, chronicle: SequenceChronicle | None
             run_id=started.run_id(),
             timer=pacer.clock.now,
             chronicle=chronicle,
+            world=world,
         )
         BridgeServices.offer(session.node, bridge_objects(scenario))
         _make_models(started, realtime, former, models, control)
+        places = [place_of(world, name, model) for name, model in models.items()]
+        place = next((found for found in places if found is not None), None)
+        EntityServices.offer(session.node, place, node.ask, list(models))
         if repeats and control.no_reset:
             raise RunError(f"--repeat: this run cannot begin anew: {control.no_reset}")
         scheduler = noted_scheduler(

@@ -112,8 +112,10 @@ class ClientWorld:
         self._commands: list[Command] = []  # leave with the next tick
         self._actors: list[int] = []
         self._sensors: list[Any] = []  # that the client listens to
-        self._feelers: dict[int, int] = {}  # actor -> its sensor of contacts, which it does not hear
-        self._ending: dict[int, int] = {}  # actor that has gone -> tick after which its sensor goes
+        #: Actor -> its sensor of contacts, which the client does not hear.
+        self._feelers: dict[int, int] = {}
+        #: Actor that has gone -> tick after which its sensor goes, too.
+        self._ending: dict[int, int] = {}
         self._idle_ticks = 0
         self._felt = Streams()
         self._feels: dict[Stream, int] = {}  # which vehicle's contacts a stream has

@@ -58,9 +58,7 @@ class SceneEntities(EntityBook):
     :param orders: on their way into it
     """
 
-    def __init__(
-        self, context: ModelContext, scene: SceneParameters, orders: OrderQueue
-    ) -> None:
+    def __init__(self, context: ModelContext, scene: SceneParameters, orders: OrderQueue) -> None:
         self._context = context
         self._scene = scene
         self._road: RoadNetwork | None = None
@@ -77,6 +75,11 @@ class SceneEntities(EntityBook):
         #: What is on its way, as the services have been told.
         self._expected: list[EntityOrders] = []
         self._number = 0
+
+    @property
+    def has_spawned(self) -> bool:
+        """Whether vehicles have come into the scene."""
+        return bool(self._spawned)
 
     def seen(self, time: int, outputs: Mapping[str, Any]) -> None:
         """Take what the scene reports at an activation."""
@@ -145,12 +148,14 @@ class SceneEntities(EntityBook):
             found.append(NamedPlace(name, "in a lane of the map", ("spawn",), pose, around))
         return found
 
-    def in_the_way(self, blueprint: str, pose: Pose) -> str:
+    def in_the_way(self, blueprint: str, pose: Pose, planned: Sequence[EntityCommand]) -> str:
         """The entity that a new one would overlap as all are now."""
         box = _box(pose, _volume(blueprint, Size()))
-        for each in self.entities():
-            if contact(box, _box(each.motion.pose, each.volume)) is not None:
-                return each.name
+        others = [(each.name, each.motion.pose, each.volume) for each in self.entities()]
+        others += [(c.name, c.pose, _volume(c.blueprint, Size())) for c in planned if c.pose]
+        for name, there, volume in others:
+            if contact(box, _box(there, volume)) is not None:
+                return name
         return ""
 
     def next_number(self) -> int:
@@ -211,7 +216,10 @@ class SceneEntities(EntityBook):
         odometry: Odometry | None = self._outputs.get(f"odometry/{spec.name}")
         if odometry is None:
             road = self._network()
-            return None if road is None else EntityMotion(0, _start(road, spec))
+            if road is None:
+                return None
+            pose = _start(road, spec)
+            return EntityMotion(0, pose, frames.body_to_world(pose[3:7], (spec.speed, 0.0, 0.0)))
         q = odometry[3:7]
         felt: Acceleration = self._outputs[f"acceleration/{spec.name}"]
         return EntityMotion(
@@ -228,6 +236,7 @@ class SceneEntities(EntityBook):
         motion = EntityMotion(self._time, (user.x, user.y, user.z, *q), velocity)
         volume = _around(user.length, user.width, 0.0, user.height)
         number, kind = user.id, EntityKind.DYNAMIC_OBJECT
+        tags: tuple[str, ...]
         if number in self._spawned:
             return self._new(*self._spawned[number])._replace(motion=motion, volume=volume)
         if number >= FIRST_STRANGER_ID:
@@ -237,9 +246,8 @@ class SceneEntities(EntityBook):
             kind = EntityKind.HUMAN if recorded.kind == "pedestrian" else kind
             name, tags, why = recorded.name, (recorded.kind, "recorded"), _RECORDED
         elif number >= FIRST_TRAFFIC_ID:
-            name, tags, why = f"traffic{number - FIRST_TRAFFIC_ID + 1}", ("vehicle", "traffic"), (
-                _TRAFFIC
-            )
+            name = f"traffic{number - FIRST_TRAFFIC_ID + 1}"
+            tags, why = ("vehicle", "traffic"), _TRAFFIC
         else:
             entry = self._scene.objects[number - FIRST_OBJECT_ID]
             kind = EntityKind.HUMAN if entry.blueprint.startswith("walker.") else EntityKind.OBJECT
@@ -278,6 +286,6 @@ def _around(length: float, width: float, low: float, high: float) -> Volume:
 
 def _box(pose: Pose, volume: Volume) -> OrientedBox:
     sin, cos = sincos(frames.yaw_from_quaternion(*pose[3:7]))
-    half = [0.5 * (b - a) for a, b in zip(volume.low, volume.high, strict=True)]
+    length, width, height = (0.5 * (b - a) for a, b in zip(volume.low, volume.high, strict=True))
     z = pose[2] + 0.5 * (volume.low[2] + volume.high[2])
-    return OrientedBox(pose[0], pose[1], z, *half, cos, sin)
+    return OrientedBox(pose[0], pose[1], z, length, width, height, cos, sin)

@@ -14,7 +14,9 @@ import numpy as np
 
 from ros2_cosim.core.documents.settings import Section
 from ros2_cosim.core.kernel.saved_state import SavedAttributes
+from ros2_cosim.core.scene.entities import OrderQueue
 from ros2_cosim.world.carla.crossings import Crossings, Reservations
+from ros2_cosim.world.carla.entity_book import SceneEntities
 from ros2_cosim.world.carla.inprocess_world import InProcessWorld
 from ros2_cosim.world.carla.lights import LightsAhead
 from ros2_cosim.world.carla.parameters import SceneParameters, VehicleSpec
@@ -25,6 +27,7 @@ from ros2_cosim.world.carla.scene import Scene
 from ros2_cosim.world.carla.scene_vehicle import PlacedObject, SceneVehicle
 from ros2_cosim.world.carla.sensor_messages import SensorMessages
 from ros2_cosim.world.carla.sensor_rig import SensorRig
+from ros2_cosim.world.carla.spawned_vehicles import SpawnedVehicle, SpawnedVehicles
 from ros2_cosim.world.carla.traffic import BackgroundTraffic
 from ros2_cosim.world.drivers.lane_keeping import LaneKeeper
 from ros2_cosim.world.drivers.leader_driver import LeaderDriver
@@ -54,7 +57,8 @@ from ros2_cosim.world.vehicle import RoadVehicle, Vehicle, VehicleParameters
 
 SCENE_STATE = SavedAttributes(
     parts=(
-        ScenePlant, SceneRun, Scene, SceneVehicle, PlacedObject, RecordedUsers, BackgroundTraffic,
+        ScenePlant, SceneRun, Scene, SceneVehicle, PlacedObject, SpawnedVehicles,
+        SpawnedVehicle, OrderQueue, RecordedUsers, BackgroundTraffic,
         Reservations,
         LightsAhead, LightStop, LaneKeeper, LeaderDriver, ManoeuvreRun, Table, Chain,
         InProcessWorld, World, Actor, VehicleActor, SignActor, LightActor, Light, LightGroup,
@@ -63,8 +67,8 @@ SCENE_STATE = SavedAttributes(
     ),
     values=(OrientedBox,),
     constants=(
-        SceneParameters, Known, RecordedUser, Roster, VehicleSpec, VehicleParameters, RoadNetwork,
-        Crossings, Blueprint,
+        SceneParameters, SceneEntities, Known, RecordedUser, Roster, VehicleSpec, VehicleParameters,
+        RoadNetwork, Crossings, Blueprint,
         Signals,
         # Only clients of a server change them; a page that looks changes nothing.
         Things, StreetLights, DebugShapes, WorldOnlooker,

@@ -116,6 +116,8 @@ class Scene:
         self._moved: dict[str, PlacedObject] = {}
         self._recorded = RecordedUsers(parameters.recorded, parameters.step_ns)
         self._spawned = SpawnedVehicles(simulator)
+        #: Where orders have put vehicles since the last step.
+        self._ordered: dict[str, Odometry] = {}
         self._steps = 0
         self._control_steps = parameters.control_steps
         self._touching: dict[tuple[int, int], int] = {}
@@ -195,9 +197,9 @@ class Scene:
             else:
                 self._spawned.set(command)
         elif command.do == "set" and name in self._vehicles:
-            vehicle = self._vehicles[name]
-            motion = self._simulator.motion(vehicle.actor)
-            self.put(name, ordered(command, motion, vehicle.body))
+            before = self._ordered.get(name, self._readings[name].odometry)
+            self._ordered[name] = there = ordered(command, before)
+            self.put(name, there)
 
     def step(self, commands: Mapping[str, ActorCommand | None]) -> None:
         """Advance by one step.
@@ -224,6 +226,7 @@ class Scene:
         self._recorded.move(self._simulator, self._steps + 1)
         self._simulator.tick()
         self._steps += 1
+        self._ordered.clear()
         self._observe()
 
     def read(self) -> Mapping[str, VehicleReading]:
@@ -449,7 +452,7 @@ class Scene:
             motion = self._simulator.motion(vehicle.actor)
             users.append(road_user(vehicle.number, motion, vehicle.body))
         users += self._recorded.seen(self._steps)
-        users += self._spawned.seen()
+        users += self._spawned.observe()
         for actor, body, motion in self._simulator.strangers():
             self._strangers[actor] = FIRST_STRANGER_ID + actor
             users.append(road_user(self._strangers[actor], motion, body))

@@ -7,13 +7,12 @@ They have physics and no driver: they stay where they are put, roll, and are pus
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterator
-from typing import Final, NamedTuple
+from typing import Final
 
 from ros2_cosim.core.kernel.errors import ConfigurationError
 from ros2_cosim.core.messages.records import Odometry, RoadUser
 from ros2_cosim.core.scene.entities import FIRST_SPAWNED_ID, EntityCommand
-from ros2_cosim.core.scene.simulator import Body, Motion, Simulator
+from ros2_cosim.core.scene.simulator import Body, Simulator
 from ros2_cosim.world.carla.observation import placed_pose, reading, road_user
 from ros2_cosim.world.geometry import frames
 
@@ -23,10 +22,11 @@ _RAISED: Final = 0.3
 _logger = logging.getLogger(__name__)
 
 
-class _Spawned(NamedTuple):
-    number: int
-    actor: int
-    body: Body
+class SpawnedVehicle:
+    """``state`` is that of the last step, or what orders have made of it since."""
+
+    def __init__(self, number: int, actor: int, body: Body, state: Odometry) -> None:
+        self.number, self.actor, self.body, self.state = number, actor, body, state
 
 
 class SpawnedVehicles:
@@ -37,7 +37,7 @@ class SpawnedVehicles:
 
     def __init__(self, simulator: Simulator) -> None:
         self._simulator = simulator
-        self._there: dict[str, _Spawned] = {}
+        self._there: dict[str, SpawnedVehicle] = {}
         #: Each order to spawn takes a number, whatever comes of it.
         self._count = 0
 
@@ -61,8 +61,8 @@ class SpawnedVehicles:
         except ConfigurationError as error:
             _logger.warning("entities: not spawned: %s", error)
             return None
-        self._there[command.name] = _Spawned(number, actor, body)
-        self._place(actor, body, there)
+        self._there[command.name] = SpawnedVehicle(number, actor, body, there)
+        self._place(self._there[command.name])
         return actor, number
 
     def delete(self, name: str) -> None:
@@ -71,24 +71,29 @@ class SpawnedVehicles:
 
     def set(self, command: EntityCommand) -> None:
         """Put a vehicle elsewhere, or give it another velocity."""
-        _, actor, body = self._there[command.name]
-        self._place(actor, body, ordered(command, self._simulator.motion(actor), body))
+        spawned = self._there[command.name]
+        spawned.state = ordered(command, spawned.state)
+        self._place(spawned)
 
-    def seen(self) -> Iterator[RoadUser]:
-        """Those that are there, as messages have them."""
-        for number, actor, body in self._there.values():
-            yield road_user(number, self._simulator.motion(actor), body)
+    def observe(self) -> list[RoadUser]:
+        """Those that are there after a step, as messages have them."""
+        users = []
+        for each in self._there.values():
+            motion = self._simulator.motion(each.actor)
+            each.state = reading(motion, each.body).odometry
+            users.append(road_user(each.number, motion, each.body))
+        return users
 
-    def _place(self, actor: int, body: Body, there: Odometry) -> None:
+    def _place(self, spawned: SpawnedVehicle) -> None:
+        there = spawned.state
         velocity = frames.vector_to_carla(*frames.body_to_world(there[3:7], there[7:10]))
-        self._simulator.place(actor, placed_pose(there, body), velocity)
+        self._simulator.place(spawned.actor, placed_pose(there, spawned.body), velocity)
 
 
-def ordered(command: EntityCommand, motion: Motion, body: Body) -> Odometry:
-    """Where a command wants an actor, and how fast; what it leaves open is as it is."""
-    found = reading(motion, body).odometry
-    velocity = command.velocity or frames.body_to_world(found[3:7], found[7:10])
-    return moved(command.pose or found[0:7], velocity)
+def ordered(command: EntityCommand, state: Odometry) -> Odometry:
+    """Where a command wants a vehicle, and how fast; what it leaves open is as it is."""
+    velocity = command.velocity or frames.body_to_world(state[3:7], state[7:10])
+    return moved(command.pose or state[0:7], velocity)
 
 
 def moved(pose: tuple[float, ...], velocity: tuple[float, float, float]) -> Odometry:

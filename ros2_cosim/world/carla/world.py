@@ -233,6 +233,9 @@ class CarlaWorld(FullModel, EntityWorld):
         :raises ConfigurationError: it does not
         """
         scene = _scene(context, parameters)
+        why = cls.offer(context, parameters).no_spawning
+        if parameters.entities is not None and why:
+            raise ConfigurationError(f"{context.where}.{ORDERS}: found orders; {why}")
         _sensor_messages(context, scene)
         if scene.map.opendrive:
             check_places(scene, scene_road(context))
@@ -349,6 +352,11 @@ class CarlaWorld(FullModel, EntityWorld):
         """The scene, its vehicles and what drives them."""
         from ros2_cosim.world.carla.saved_scene import SCENE_STATE  # with all sensors
 
+        if self._book.has_spawned:
+            raise ConfigurationError(
+                f"checkpoint: found vehicles that were spawned by {ORDERS}; allowed is a time "
+                "before that"
+            )
         return SCENE_STATE.save(self)
 
     @property
