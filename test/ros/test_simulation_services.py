@@ -146,15 +146,12 @@ def test_steps_need_a_pause_and_answer_when_they_are_done(run: Run) -> None:
     assert run.time == 100 + 3 * STEP_NS
 
 
-def test_a_reset_is_of_the_whole_run(run: Run) -> None:
-    request = srv.ResetSimulation.Request
-    for scope in (request.SCOPE_TIME, request.SCOPE_STATE, request.SCOPE_SPAWNED):
-        part = run.call(srv.ResetSimulation, "reset_simulation", scope=scope).result
-        assert part.result == msg.Result.RESULT_FEATURE_UNSUPPORTED
-        assert not run.control.reset
-    whole = run.call(srv.ResetSimulation, "reset_simulation", scope=request.SCOPE_ALL).result
-    assert whole.result == msg.Result.RESULT_OK
-    assert run.control.reset
+def test_a_state_that_cannot_be_reached_has_its_own_code(run: Run) -> None:
+    run.control.no_reset = "participant 'plant' enters while it goes on"
+    code = srv.SetSimulationState.Response.STATE_TRANSITION_ERROR
+    assert run.set_state(msg.SimulationState.STATE_STOPPED) == code
+    run.control.over("the run is over")
+    assert run.set_state(msg.SimulationState.STATE_PLAYING) == code
 
 
 def test_features_are_those_that_work(run: Run) -> None:
