@@ -40,14 +40,14 @@ class EntityCommand(Section):
 
     do: Literal["spawn", "delete", "set"] = Field(description="what is done")
     name: str = Field(
-        pattern=f"^{NAME_PATTERN}$", max_length=64, description="of the entity; one that is spawned"
+        pattern=f"^{NAME_PATTERN}$", max_length=64, description="of the entity"
     )
     blueprint: str = Field(default="", max_length=64, description="kind in CARLA, of one spawned")
     pose: tuple[Number, Number, Number, Number, Number, Number, Number] | None = Field(
-        default=None, description="x, y, z [m], quaternion x, y, z, w; default: as it is"
+        default=None, description="x, y, z (m) and quaternion x, y, z, w; default: as it is"
     )
     velocity: tuple[Number, Number, Number] | None = Field(
-        default=None, description="in the map [m/s]; default: as it is"
+        default=None, description="in the map (m/s); default: as it is"
     )
 
 
@@ -210,7 +210,7 @@ class EntityWorld(ABC):
     @classmethod
     @abstractmethod
     def offer(cls, context: ModelContext, parameters: Any) -> Offer:
-        """What the world has; nothing is made."""
+        """What the world has, without making it."""
 
     @abstractmethod
     def entity_book(self) -> EntityBook:

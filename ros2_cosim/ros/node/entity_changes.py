@@ -80,7 +80,7 @@ class EntityChanges:
         self._all_failed = srv.SpawnEntities.Response.ENTITIES_SPAWN_FAILED
         self._scopes = srv.ResetSimulation.Request
         self._invalid_pose = srv.SetEntityState.Response.INVALID_POSE
-        #: What has been said of entities: kind, description, tags.
+        #: Kind, description and tags that programs have set.
         self._told: dict[str, tuple[int, str, tuple[str, ...]]] = {}
         #: Names of vehicles whose request is on its way.
         self._reserved: set[str] = set()
@@ -91,7 +91,7 @@ class EntityChanges:
         return self._where
 
     def described(self, entity: Entity) -> Entity:
-        """An entity with what has been said of it."""
+        """An entity as programs have described it."""
         told = self._told.get(entity.name)
         if told is None:
             return entity
@@ -184,7 +184,7 @@ class EntityChanges:
                 )
             raise _Refusal(
                 self._codes.RESULT_NOT_FOUND,
-                f"entity_resource.uri: found '{uri}', which is none of get_spawnables",
+                f"entity_resource.uri: found '{uri}'; allowed is one of get_spawnables",
             )
         name = self._name_of(asked, planned)
         pose = self._posed(asked.initial_pose, codes.INVALID_POSE)
@@ -423,7 +423,7 @@ class EntityChanges:
     def _posed(self, stamped: Any, code: int) -> Pose:
         """A pose in the map.
 
-        :raises _Refusal: it is none, with ``code``
+        :raises _Refusal: it is not a valid pose, with ``code``
         """
         place, turned = stamped.pose.position, stamped.pose.orientation
         point = place.x, place.y, place.z

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Which entities a request of ``simulation_interfaces`` is about, and in what shape they are.
 
-The regular expressions of the standard are POSIX's extended ones; Python's take them but for the
-classes of characters, which are written out here.
+The regular expressions of the standard are POSIX's extended ones; Python's take them except for
+the classes of characters, which are written out here.
 """
 
 from __future__ import annotations

@@ -151,7 +151,7 @@ class EntityServices:
         return answer
 
     def _known(self, place: EntityPlace) -> list[Entity]:
-        """All entities, with what has been said of them."""
+        """All entities, as programs have described them."""
         return [self._changes.described(each) for each in place.book.entities()]
 
     def _named(self, place: EntityPlace, name: str) -> Entity:

@@ -539,7 +539,7 @@ class ClientWorld:
             self._arrived.append((message.frame, Contact(0, self._feels[stream], other, impulse)))
 
     def _end_feelers(self) -> None:
-        """Give up the sensors whose vehicles have gone, once nothing of theirs is on its way."""
+        """Give up the sensors whose vehicles have gone, after their last contact has arrived."""
         for actor in [a for a, last in self._ending.items() if last <= self._ticks]:
             del self._ending[actor]
             self._remove(self._feelers.pop(actor))

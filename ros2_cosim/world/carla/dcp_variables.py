@@ -3,8 +3,8 @@
 
 A variable is named ``port.field``, for instance ``odometry/leader.x``. Static objects are arrays,
 sent in the Initialization superstate only. An object that is placed has an input ``count`` beside
-the fields of ``place/NAME``: it is put there when that grows. What is done to entities is a binary
-input beside its ``count``. Collisions come as the latest event
+the fields of ``place/NAME``: it is put there when that grows. Orders about entities are a binary
+input beside their ``count``. Collisions come as the latest event
 and the number of events so far. Vehicles that are not participants' are one binary variable
 (``road_users``), where the scenario has a use for them. Traffic lights have variables where they
 are looked at.

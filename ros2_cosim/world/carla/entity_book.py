@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """The vehicles and objects of a scene as entities, from what the world reports at an activation.
 
-What is not a vehicle of the scenario is known by the output ``traffic``: of a scene without it,
-only those vehicles and the static objects are known.
+The output ``traffic`` has all but the vehicles of the scenario and static objects: without it, only
+these are known.
 """
 
 from __future__ import annotations
@@ -72,7 +72,7 @@ class SceneEntities(EntityBook):
         self._static: dict[int, StaticObject] = {}
         #: Number in messages -> name and blueprint of what orders have spawned.
         self._spawned: dict[int, tuple[str, str]] = {}
-        #: What is on its way, as the services have been told.
+        #: Orders on their way, from the services.
         self._expected: list[EntityOrders] = []
         self._number = 0
 

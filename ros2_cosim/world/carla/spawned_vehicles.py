@@ -91,7 +91,7 @@ class SpawnedVehicles:
 
 
 def ordered(command: EntityCommand, state: Odometry) -> Odometry:
-    """Where a command wants a vehicle, and how fast; what it leaves open is as it is."""
+    """Where a command wants a vehicle, and how fast; the rest does not change."""
     velocity = command.velocity or frames.body_to_world(state[3:7], state[7:10])
     return moved(command.pose or state[0:7], velocity)
 
