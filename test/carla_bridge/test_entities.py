@@ -13,6 +13,7 @@ import numpy as np
 import pytest
 from carla_bridge.conftest import Server
 from support.bridge_scenes import HIGHWAY, careless_commands, platoon
+from support.patience import until
 
 from ros2_cosim.core.kernel.errors import ConfigurationError
 from ros2_cosim.core.messages.catalogue import DEFAULT
@@ -105,18 +106,23 @@ def test_clients_of_the_server_see_them_come_and_go(own_server: Server) -> None:
     world = client.get_world()
 
     def names() -> set[str]:
-        scene.step({})
         return {a.attributes["role_name"] for a in world.get_actors().filter("vehicle.*")}
 
-    assert "box" not in names()
-    scene.order(spawn("box"))
-    assert "box" in names()
-    scene.order(EntityCommand(do="delete", name="box"))
-    assert "box" not in names()
+    own = {"leader", "follower1", "follower2"}
+    for command, there in (
+        (None, own),
+        (spawn("box"), own | {"box"}),
+        (EntityCommand(do="delete", name="box"), own),
+    ):
+        if command is not None:
+            scene.order(command)
+        scene.step({})
+        # The client hears of the step on its own time.
+        until(lambda there=there: names() == there)
     for _ in range(5):
         scene.step({})
-    sensors = world.get_actors().filter("sensor.other.collision")
-    assert len(sensors) == 3  # that of the box has gone, too
+    # The sensor of its contacts has gone, too.
+    until(lambda: len(world.get_actors().filter("sensor.other.collision")) == 3)
     scene.dismantle()
 
 
