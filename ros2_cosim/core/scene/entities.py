@@ -39,9 +39,7 @@ class EntityCommand(Section):
     """One thing to do to an entity at the begin of a step."""
 
     do: Literal["spawn", "delete", "set"] = Field(description="what is done")
-    name: str = Field(
-        pattern=f"^{NAME_PATTERN}$", max_length=64, description="of the entity"
-    )
+    name: str = Field(pattern=f"^{NAME_PATTERN}$", max_length=64, description="of the entity")
     blueprint: str = Field(default="", max_length=64, description="kind in CARLA, of one spawned")
     pose: tuple[Number, Number, Number, Number, Number, Number, Number] | None = Field(
         default=None, description="x, y, z (m) and quaternion x, y, z, w; default: as it is"
