@@ -11,14 +11,14 @@ from buildtools.net_lines import of_text, of_wings
 #: in a commit of its own, which says in one sentence why; lower it when something goes.
 BUDGET = {
     "cli": 2_745,
-    "core": 23_955,
+    "core": 24_080,
     "dcp": 10_735,
     "driving": 14_935,
     "lab": 8_340,
-    "ros": 11_130,
+    "ros": 11_840,
     "ros2_cosim": 128,
     "vds": 4_000,
-    "world": 22_260,
+    "world": 22_695,
     "bench": 9_035,
     "buildtools": 2_205,
     "config": 37,
