@@ -35,6 +35,7 @@ class Run:
         self._begin(paused=False)
         self.control.granted = self.time = 100
         self.client = rclpy.create_node("client")
+        self.action_clients: list[ActionClient] = []
         self._executor = SingleThreadedExecutor()
         self._executor.add_node(self.client)
 
@@ -55,6 +56,9 @@ class Run:
         self._begin(paused=True)
 
     def close(self) -> None:
+        # As long as a node has one, the middleware keeps it.
+        for client in self.action_clients:
+            client.destroy()
         self._executor.shutdown()
         self.client.destroy_node()
         self.session.close()
@@ -170,6 +174,7 @@ class Goal:
     def __init__(self, run: Run, steps: int) -> None:
         self._run = run
         self._client = ActionClient(run.client, SimulateSteps, "/cosim/simulate_steps")
+        run.action_clients.append(self._client)
         run.until(self._client.server_is_ready)
         #: (completed, remaining) of each feedback.
         self.feedback: list[tuple[int, int]] = []
