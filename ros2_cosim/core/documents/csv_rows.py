@@ -45,6 +45,11 @@ class CsvRow:
         self._cells = cells
         self._columns = columns
 
+    @property
+    def columns(self) -> tuple[str, ...]:
+        """The names of all columns."""
+        return tuple(self._columns)
+
     def has(self, column: str) -> bool:
         """Whether the table has a column of that name."""
         return column in self._columns

@@ -15,10 +15,13 @@ Example::
       - filter.y -> controller.speed
       - controller.force -> plant.force
     inputs: {controller.wanted: 20.0}
+    signals: wanted.csv
     tune: {200: {controller.kp: 3.0}}
     outputs: [plant.speed, controller.force]
 
-Slaves with ``model`` or ``fmu`` are served by a process each, on free ports of the loopback.
+``signals`` is a table of inputs over time (:mod:`ros2_cosim.dcp.master.signals`): a step has their
+values at its begin, the initialization those at 0. Slaves with ``model`` or ``fmu`` are served by a
+process each, on free ports of the loopback.
 ``check: [limits, gradient, edges]`` has them watch the properties of their variables. With
 ``stepping: dependency`` a slave steps after those whose outputs it reads; a loop needs a connection
 that is delayed, written as
@@ -46,6 +49,7 @@ from ros2_cosim.dcp.master.master import Master
 from ros2_cosim.dcp.master.order import Stepping
 from ros2_cosim.dcp.master.remote import RemoteSlave, SlaveUse
 from ros2_cosim.dcp.master.requests import SlaveEndedError
+from ros2_cosim.dcp.master.signals import InputSignals
 from ros2_cosim.dcp.master.slave_process import SlaveProcess
 from ros2_cosim.dcp.slave.interfaces import SlaveOptions
 from ros2_cosim.dcp.slave.loading import load_slave, parse_step
@@ -195,6 +199,7 @@ class CoSimulation(SlaveCouplingSettings):
     slaves: dict[str, SlaveSettings] = Field(min_length=1)
     steps: int = Field(ge=0)
     inputs: dict[str, Any] = Field(default_factory=dict)
+    signals: str | None = None
     tune: dict[int, dict[str, Any]] = Field(default_factory=dict)
     outputs: tuple[str, ...] | None = None
     base_directory: Path = Path(".")
@@ -371,8 +376,15 @@ def run_cosimulation(
         starts = _split(master, settings.inputs, "inputs")
         tuned = {at: _split(master, v, f"tune.{at}") for at, v in settings.tune.items()}
         master.configure({n: s.parameters for n, s in settings.slaves.items() if s.parameters})
-        for name, values in starts.items():
-            master.slaves[name].set_inputs(values)
+        signals = _signals(master, settings)
+
+        def give(values_of: Mapping[str, Mapping[str, Value]]) -> None:
+            for name, values in values_of.items():
+                master.slaves[name].set_inputs(values)
+
+        give(starts)
+        if signals is not None:
+            give(signals.at(Fraction(0)))
         writer = csv.writer(out, lineterminator="\n")
         writer.writerow(["step", "time", *(f"{slave.name}.{name}" for slave, name in columns)])
 
@@ -387,6 +399,8 @@ def run_cosimulation(
         for step in range(1, settings.steps + 1):
             if step in tuned:
                 master.tune(tuned[step])
+            if signals is not None:
+                give(signals.at((step - 1) * master.step_size))
             try:
                 master.do_step()
             except SlaveEndedError as ended:
@@ -402,6 +416,13 @@ def run_cosimulation(
             progress(step)
         master.stop()
         return master.steps_done
+
+
+def _signals(master: Master, settings: CoSimulation) -> InputSignals | None:
+    if settings.signals is None:
+        return None
+    descriptions = {name: slave.description for name, slave in master.slaves.items()}
+    return InputSignals(settings.base_directory / settings.signals, descriptions)
 
 
 def _columns(master: Master, chosen: tuple[str, ...] | None) -> list[tuple[RemoteSlave, str]]:
