@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import pytest
 import yaml
@@ -149,3 +149,44 @@ def test_a_misnamed_field_is_told_by_the_check(follow: Path) -> None:
     path = platoon(follow, **{"c.rate": "objects[nearest].relativ_speed"})
     with pytest.raises(ConfigurationError, match=r"objects\.c\.rate: .* no field 'relativ_speed'"):
         check_scenario(load_scenario(path), "inproc")
+
+
+SWITCH = """
+#include <stdbool.h>
+double level(bool on, int mode) { return on ? 10.0 + mode : mode; }
+"""
+
+
+class Command(NamedTuple):
+    on: bool
+    mode: int
+
+
+def test_a_table_replaces_values_and_leaves_others(tmp_path: Path) -> None:
+    path = tmp_path / "level.c"
+    path.write_text(SWITCH)
+    fields = {
+        "c.on": {"field": "on", "values": {"1": 0, "0": 1}},
+        "c.mode": {"field": "mode", "values": {"3": -3}},
+    }
+    made = writer(path, fields, Command)
+    for on, mode, expected in ((True, 3, -3), (False, 4, 4)):
+        inputs: dict[str, dict[str, Any]] = {}
+        made.write(Command(on, mode), inputs)
+        assert inputs == {"c": {"on": int(not on), "mode": expected}}
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        {"field": "mode", "values": {"a": 1}},
+        {"field": "mode", "values": {"1": 0.5}},
+        {"field": "mode", "values": [1]},
+        {"field": "mode", "values": {"1": 2}, "factor": 2.0},
+    ],
+)
+def test_other_tables_are_refused(wrong: Any, tmp_path: Path) -> None:
+    path = tmp_path / "level.c"
+    path.write_text(SWITCH)
+    with pytest.raises(ConfigurationError, match="values"):
+        writer(path, {"c.mode": wrong}, Command)

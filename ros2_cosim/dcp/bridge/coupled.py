@@ -11,15 +11,16 @@ import time
 from collections.abc import Callable, Iterable, Mapping
 from contextlib import AbstractContextManager
 from fractions import Fraction
-from typing import Any, NamedTuple
+from types import MappingProxyType
+from typing import Any, NamedTuple, Protocol
 
 from ros2_cosim.core.kernel.errors import ConfigurationError
 from ros2_cosim.core.kernel.hop_watch import HopWatch
 from ros2_cosim.core.kernel.listening import Listening, PortUse
 from ros2_cosim.core.kernel.model import Report
-from ros2_cosim.core.kernel.participant import Step
+from ros2_cosim.core.kernel.participant import Sample, Step
 from ros2_cosim.core.sockets.endpoints import address_towards
-from ros2_cosim.dcp.bridge.mapping import FieldWriter, RecordReader
+from ros2_cosim.dcp.bridge.mapping import RecordReader
 from ros2_cosim.dcp.master.master import Master
 from ros2_cosim.dcp.master.remote import RemoteSlave
 from ros2_cosim.dcp.wire.values import Value
@@ -65,11 +66,18 @@ class _BoundOutput(NamedTuple):
     once: bool
 
 
+class InputWriter(Protocol):
+    """Gives the messages of an input port to inputs of slaves."""
+
+    def give(self, sample: Sample | None, inputs: dict[str, dict[str, Value]]) -> None:
+        """Add what the newest message says to ``inputs`` (slave -> variable -> value)."""
+
+
 class PortMapping(NamedTuple):
     """How slaves are tied to ports."""
 
     outputs: Mapping[str, MappedOutput]
-    inputs: Mapping[str, FieldWriter]
+    inputs: Mapping[str, InputWriter]
 
 
 class CoupledSlaves:
@@ -79,6 +87,7 @@ class CoupledSlaves:
     :param ports: how variables are tied to ports
     :param opened: a master with all slaves added and wired, as a context
     :param parameters: slave -> its DCP parameters
+    :param start: slave -> values of its inputs before the first message
     :param period_ns: of the participant
     :param initialise: loops of the initialization
     :param figure_prefix: stands before the names of slaves in figures
@@ -92,6 +101,7 @@ class CoupledSlaves:
         opened: Callable[[], AbstractContextManager[Master]],
         *,
         parameters: Mapping[str, Mapping[str, Any]],
+        start: Mapping[str, Mapping[str, Any]] = MappingProxyType({}),
         period_ns: int | None,
         initialise: int = 1,
         figure_prefix: str = "",
@@ -101,6 +111,7 @@ class CoupledSlaves:
         self._ports = ports
         self._opened = opened
         self._parameters = parameters
+        self._start = start
         self._period_ns = period_ns
         self._initialise = initialise
         self._figure_prefix = figure_prefix
@@ -131,6 +142,8 @@ class CoupledSlaves:
         """
         try:
             master = self._master or self._connected()
+            for slave, values in self._start.items():
+                master.slaves[slave].set_inputs(values)
             if step is not None:
                 self._give_inputs(step)
             master.initialise(self._initialise)
@@ -286,7 +299,7 @@ class CoupledSlaves:
             record = None if sample is None else sample.value
             # Most steps come between two messages: nothing has changed then.
             if port not in self._given or record is not self._given[port]:
-                writer.write(record, inputs)
+                writer.give(sample, inputs)
                 self._given[port] = record
         for slave, values in inputs.items():
             self._master.slaves[slave].set_inputs(values)

@@ -3,7 +3,8 @@
 
 A *source* is written as a variable ``slave.variable`` (a field, for the other direction), as a
 number or text that never changes, or as a mapping with ``variable`` (``field``), ``factor``
-and ``offset``: target = factor * source + offset. ``slave.prefix.*`` maps every field of the
+and ``offset``: target = factor * source + offset. ``values`` (found: given) replaces values, and
+leaves those that it lacks. ``slave.prefix.*`` maps every field of the
 record to the variable of its name behind the prefix.
 
 A field of a record in a list is written ``objects[].x``; its variable is an array, with one
@@ -21,6 +22,7 @@ from operator import itemgetter
 from typing import Any, NamedTuple, Protocol
 
 from ros2_cosim.core.kernel.errors import ConfigurationError
+from ros2_cosim.core.kernel.participant import Sample
 from ros2_cosim.core.messages.field_paths import VALID, FieldKind, FieldPath, field_path, kinds_of
 from ros2_cosim.dcp.bridge.units import conversion
 from ros2_cosim.dcp.description.slave_description import Causality, SlaveDescription, Variable
@@ -51,13 +53,21 @@ class MappedSource:
     constant: Any = None
     factor: float | None = None
     offset: float | None = None
+    values: Mapping[int, int] | None = None
+
+    @property
+    def is_plain(self) -> bool:
+        """Whether the value is not changed."""
+        return self.factor is None and self.offset is None and self.values is None
 
     def scaled(self, value: Any) -> Any:
-        """The value with factor and offset, arrays element by element."""
-        if self.factor is None and self.offset is None:
+        """The value with factor and offset, or replaced, arrays element by element."""
+        if self.is_plain:
             return value
         if isinstance(value, tuple | memoryview):
             return tuple(self.scaled(item) for item in value)
+        if self.values is not None:
+            return self.values.get(value, value)
         if self.factor is not None:
             value = self.factor * value
         return value if self.offset is None else value + self.offset
@@ -70,10 +80,12 @@ def parse_source(value: Any, key: str, where: str) -> MappedSource:
     :raises ConfigurationError: it has no allowed form
     """
     if isinstance(value, Mapping):
-        unknown = set(value) - {key, "factor", "offset"}
-        if unknown or not isinstance(value.get(key), str):
+        unknown = set(value) - {key, "factor", "offset", "values"}
+        both = "values" in value and len(value) > 2
+        if unknown or both or not isinstance(value.get(key), str):
             raise ConfigurationError(
-                f"{where}: found {dict(value)!r}; allowed are {key}, factor and offset"
+                f"{where}: found {dict(value)!r}; allowed are {key}, and either factor and offset, "
+                "or values"
             )
         numbers = {}
         for name in ("factor", "offset"):
@@ -81,13 +93,27 @@ def parse_source(value: Any, key: str, where: str) -> MappedSource:
             if number is not None and (isinstance(number, bool) or not _is_number(number)):
                 raise ConfigurationError(f"{where}.{name}: found {number!r}; allowed is a number")
             numbers[name] = None if number is None else float(number)
-        return MappedSource(value[key], **numbers)
+        return MappedSource(value[key], **numbers, values=_table(value.get("values"), where))
     if isinstance(value, str):
         return MappedSource(value)
     if isinstance(value, bool | int | float):
         return MappedSource(constant=value)
     raise ConfigurationError(
         f"{where}: found {value!r}; allowed is a {key}, a number or a mapping with {key}"
+    )
+
+
+def _table(value: Any, where: str) -> dict[int, int] | None:
+    """The mapping ``values``; keys of a scenario are texts."""
+    if value is None:
+        return None
+    try:
+        if all(isinstance(given, int) for given in value.values()):
+            return {int(key): int(given) for key, given in value.items()}
+    except (AttributeError, ValueError):
+        pass
+    raise ConfigurationError(
+        f"{where}.values: found {value!r}; allowed is found: given, both integers"
     )
 
 
@@ -186,8 +212,11 @@ class RecordReader:
         if bool(variable.dimensions) != kind.repeated:
             shapes = "an array" if variable.dimensions else "a scalar"
             raise ConfigurationError(f"{where}: {source.name} is {shapes}, the field is not")
-        scaled = source.factor is not None or source.offset is not None
-        if not _converts(variable.data_type, scalar) or (scaled and scalar is not float):
+        scaled = not source.is_plain
+        exact = source.values is not None and variable.data_type not in SIZED | FLOATS
+        if not _converts(variable.data_type, scalar) or (
+            scaled and scalar is not float and not exact
+        ):
             raise ConfigurationError(
                 f"{where}: {source.name} is {variable.data_type.name}"
                 f"{' with factor or offset' if scaled else ''}; "
@@ -291,6 +320,10 @@ class FieldWriter:
                 _check_fit(path, source, variable, slaves[slave], place)
             self._targets.append(_Target(slave, variable, source, path))
 
+    def give(self, sample: Sample | None, inputs: dict[str, dict[str, Value]]) -> None:
+        """As :meth:`write`, with the newest message of the port."""
+        self.write(None if sample is None else sample.value, inputs)
+
     def write(self, record: Any, inputs: dict[str, dict[str, Value]]) -> None:
         """Add the values of a record to ``inputs`` (slave -> variable -> value).
 
@@ -354,7 +387,7 @@ def _check_fit(
             f"{where}: the field {source.name!r} does not fit {variable.name}, which is "
             f"{variable.data_type.name}{shape}"
         )
-    if path.unit is not None and source.factor is None and source.offset is None:
+    if path.unit is not None and source.is_plain:
         factor, offset = conversion(variable, slave, path.unit, f"{where}: {source.name!r}") or (
             1.0,
             0.0,

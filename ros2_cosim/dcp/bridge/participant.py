@@ -57,8 +57,15 @@ from ros2_cosim.core.kernel.model import (
 )
 from ros2_cosim.core.kernel.participant import Host, ModelContext, Step
 from ros2_cosim.core.messages.catalogue import DEFAULT as CATALOGUE
-from ros2_cosim.dcp.bridge.coupled import CoupledSlaves, MappedOutput, PortMapping, data_ports
+from ros2_cosim.dcp.bridge.coupled import (
+    CoupledSlaves,
+    InputWriter,
+    MappedOutput,
+    PortMapping,
+    data_ports,
+)
 from ros2_cosim.dcp.bridge.mapping import FieldWriter, RecordReader, find_variable
+from ros2_cosim.dcp.bridge.whole import WholeWriter, is_whole, whole_output
 from ros2_cosim.dcp.description.slave_description import Causality
 from ros2_cosim.dcp.master.cosimulation import (
     CoSimulation,
@@ -79,6 +86,10 @@ def _none_is_empty(value: object) -> object:
 
 class CoupledSlaveSettings(SlaveSettings):
     """A slave as for ``cosim dcp run``; the run can start it as its own process."""
+
+    start: dict[str, Any] = Field(
+        default_factory=dict, description="values of its inputs before the first message"
+    )
 
     @model_validator(mode="after")
     def _one_process(self) -> CoupledSlaveSettings:
@@ -108,8 +119,8 @@ class DcpOutputSettings(Section):
     """What one output port sends."""
 
     fields: str | dict[str, Any] = Field(
-        description="field: slave.variable, a number or {variable, factor, offset}; or "
-        "slave.prefix.* for all fields"
+        description="field: slave.variable, a number or {variable, factor, offset} or {variable, "
+        "values}; slave.prefix.* for all fields; slave.variable for whole messages"
     )
     when: str | None = Field(
         default=None, description="slave.variable; the port is silent unless it has changed"
@@ -128,7 +139,8 @@ class MasterParameters(SlaveCouplingSettings):
     slaves: dict[str, CoupledSlaveSettings] = Field(min_length=1, description="name: slave")
     inputs: Annotated[dict[str, Any], BeforeValidator(_none_is_empty)] = Field(
         default_factory=dict,
-        description="input port: {slave.variable: field, ...}, or slave.prefix.*",
+        description="input port: {slave.variable: field, ...}, slave.prefix.*, or slave.variable "
+        "for whole messages",
     )
     outputs: Annotated[dict[str, DcpOutputSettings], BeforeValidator(_none_is_empty)] = Field(
         default_factory=dict, description="output port: what it sends"
@@ -256,6 +268,7 @@ class DcpMaster(FullModel):
             port_mapping(context, parameters, settings),
             lambda: prepared(settings, CONNECT_WAIT_S),
             parameters={n: s.parameters for n, s in settings.slaves.items() if s.parameters},
+            start={n: s.start for n, s in parameters.slaves.items() if s.start},
             period_ns=context.period_ns,
             initialise=settings.initialise,
             figure_prefix=f"{context.name}.",
@@ -303,23 +316,34 @@ def port_mapping(
     :raises ConfigurationError: a port, a variable or a field is not there, or types do not fit
     """
     slaves = describe_slaves(settings)
+    for name, coupled in parameters.slaves.items():
+        for start in coupled.start:
+            where = f"{context.where}.slaves.{name}.start"
+            find_variable(f"{name}.{start}", slaves, where, Causality.INPUT)
     outputs = {}
     for port, output in parameters.outputs.items():
         where = f"{context.where}.outputs.{port}"
         if port not in context.output_types:
             known = ", ".join(context.output_types) or "none"
             raise ConfigurationError(f"{where}: no such output port; there are {known}")
-        record = CATALOGUE.record(context.output_types[port])
-        reader = RecordReader(record, output.fields, slaves, f"{where}.fields")
+        type_name = context.output_types[port]
+        if is_whole(output.fields):
+            found = whole_output(type_name, str(output.fields), slaves, f"{where}.fields")
+        else:
+            record = CATALOGUE.record(type_name)
+            found = MappedOutput(RecordReader(record, output.fields, slaves, f"{where}.fields"))
         when = None
         if output.when is not None:
             slave, variable = find_variable(output.when, slaves, f"{where}.when", Causality.OUTPUT)
             when = (slave, variable.name)
-        outputs[port] = MappedOutput(reader, when, output.once)
-    inputs = {}
+        outputs[port] = found._replace(when=when, once=output.once)
+    inputs: dict[str, InputWriter] = {}
     for port, fields in parameters.inputs.items():
-        read = _record(context.input_types.get(port))
-        inputs[port] = FieldWriter(read, fields, slaves, f"{context.where}.inputs.{port}")
+        where, read = f"{context.where}.inputs.{port}", context.input_types.get(port)
+        if read and is_whole(fields):
+            inputs[port] = WholeWriter(read, fields, slaves, where)
+        else:
+            inputs[port] = FieldWriter(_record(read), fields, slaves, where)
     return PortMapping(outputs, inputs)
 
 
