@@ -109,6 +109,37 @@ circuit.xodr"/></RoadNetwork><Entities><ScenarioObject name="A"><Vehicle vehicle
 </ConditionGroup></StopTrigger></Storyboard></OpenSCENARIO>""".encode()
 
 
+def _read_ssd(data: bytes) -> None:
+    """A stranger's system of FMUs; one of them lies beside it."""
+    with as_file(data, "system.ssd") as path, warnings.catch_warnings(), data_only():
+        warnings.simplefilter("ignore")
+        (path.parent / "a.c").write_text(
+            "int k = 1;\ndouble y(double u /* [m] */) { return k * u; }"
+        )
+        load_scenario(path)
+
+
+def _ssd_seeds() -> Iterator[bytes]:
+    """A nested system and its values; of version 2.0, for which there is no schema here."""
+    space = "http://ssp-standard.org/SSP1/SystemStructure"
+    yield f"""<d:SystemStructureDescription xmlns:c="{space}Common" xmlns:d="{space}Description"
+ xmlns:m="{space}ParameterMapping" xmlns:v="{space}ParameterValues" name="s" version="2.0">
+<d:System name="s"><d:Connectors><d:Connector name="k" kind="parameter"/></d:Connectors>
+<d:ParameterBindings><d:ParameterBinding prefix="p"><d:ParameterValues><v:ParameterSet name="v"
+ version="2.0"><v:Parameters><v:Parameter name="k"><v:Float64 value="2" unit="cm"/></v:Parameter>
+</v:Parameters></v:ParameterSet></d:ParameterValues><d:ParameterMapping><m:ParameterMapping
+ version="2.0"><m:MappingEntry source="pk" target="k"><c:LinearTransformation factor="2"/>
+</m:MappingEntry></m:ParameterMapping></d:ParameterMapping></d:ParameterBinding>
+</d:ParameterBindings><d:Elements><d:Component name="a" source="a.c"><d:Connectors><d:Connector
+ name="u" kind="input"><c:Real unit="cm"/></d:Connector><d:Connector name="y" kind="output"/>
+<d:Connector name="k" kind="parameter"/></d:Connectors></d:Component></d:Elements><d:Connections>
+<d:Connection startElement="a" startConnector="y" endElement="a" endConnector="u">
+<c:IntegerMappingTransformation><c:MapEntry source="1" target="2"/></c:IntegerMappingTransformation>
+</d:Connection><d:Connection startConnector="k" endElement="a" endConnector="k"/></d:Connections>
+</d:System><d:Units><c:Unit name="cm"><c:BaseUnit m="1" factor="0.01"/></c:Unit></d:Units>
+<d:DefaultExperiment stopTime="1"/></d:SystemStructureDescription>""".encode()
+
+
 def _read_road(data: bytes) -> None:
     """Whatever is read can be driven on."""
     try:
@@ -389,6 +420,16 @@ TARGETS = (
         words=(b"${", b"pow(9,9)", b"$v", b"1e999", b"entityRef=", b"<Story>", b"<Act>", b"<Event>",
                b"<CatalogReference/>", b"<!DOCTYPE a>", b"maximumExecutionCount=",
                b"<LaneChangeAction/>", b"<ByEntityCondition/>", b"<RelativeLanePosition/>"),
+        longest=16384,
+    ),
+    Target(
+        "ssd",
+        _read_ssd,
+        _ssd_seeds,
+        (ConfigurationError,),
+        words=(b"1e999", b"NaN", b'="1.0"', b"source=", b'kind="inout"', b"<d:System ", b"inf",
+               b"<d:SignalDictionaryReference ", b"<c:Enumeration ", b"stopTime=", b"suppress",
+               b"<d:Dimension/>"),
         longest=16384,
     ),
     Target("bag", _read_bag, _bag_seeds, (ConfigurationError, ProtocolError), longest=16384),

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""``cosim fmu``: a scenario or a control law as an FMU."""
+"""``cosim fmu``: a scenario or a control law as an FMU, or a scenario of FMUs as an SSP."""
 
 from __future__ import annotations
 
@@ -28,13 +28,23 @@ def fmu(
         ),
     ] = None,
     out: Annotated[
-        Path | None, typer.Option(help="File of the FMU (NAME.fmu of the scenario or law).")
+        Path | None,
+        typer.Option(
+            help="File of the FMU (NAME.fmu of the scenario or law). NAME.ssp: a scenario of FMUs "
+            "as an SSP 1.0."
+        ),
     ] = None,
 ) -> None:
     """Write a scenario or a control law as an FMU (2.0, co-simulation) for this platform.
 
-    The FMU of a scenario needs this installation.
+    The FMU of a scenario needs this installation, an SSP does not.
     """
+    if out is not None and out.suffix == ".ssp":
+        from ros2_cosim.dcp.ssp.export import export_ssp
+
+        with clear_errors():
+            print(export_ssp(Path(source), out, settings or ()))
+        return
     if ":" not in source and Path(source).suffix not in ("", ".c"):
         from ros2_cosim.dcp.export.fmu_export import export_fmu
 

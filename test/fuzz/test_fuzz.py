@@ -41,6 +41,7 @@ MUTATIONS = {
     "opendrive": 300,
     "results": 250,
     "scenario": 40,
+    "ssd": 80,
     "start_page": 25,
     "vds1": 5000,
     "vds_record": 500,

@@ -4,10 +4,13 @@
 A zip archive of a megabyte may hold gigabytes, a million files, or paths that lead out of the
 directory that it is unpacked to. What its directory says of sizes binds :mod:`zipfile`: no entry
 is read beyond its stated size.
+
+A path may lead through an archive: ``system.ssp/resources/plant.fmu`` is in ``system.ssp``.
 """
 
 from __future__ import annotations
 
+import io
 import stat
 import zipfile
 from collections.abc import Iterator
@@ -35,9 +38,10 @@ def opened_archive(path: Path, error: type[ConfigurationError]) -> Iterator[zipf
     :raises ConfigurationError: (``error``) it is not an archive that can be read, or out of bounds
     """
     try:
-        if not path.is_file():
+        inner = inner_content(path, error)
+        if inner is None and not path.is_file():
             raise error(f"{path}: {'no ordinary file' if path.exists() else 'no such file'}")
-        with zipfile.ZipFile(path) as archive:
+        with zipfile.ZipFile(path if inner is None else io.BytesIO(inner)) as archive:
             fault = _fault(archive.infolist())
             if fault is not None:
                 raise error(f"{path}: {fault}")
@@ -50,6 +54,22 @@ def opened_archive(path: Path, error: type[ConfigurationError]) -> Iterator[zipf
         raise error(f"{path}: no readable zip archive: {one_line(fault_)}") from None
     except Exception as fault_:  # zlib.error and its kin have no common base class
         raise error(f"{path}: {one_line(fault_)}") from None
+
+
+def inner_content(path: Path, error: type[ConfigurationError]) -> bytes | None:
+    """What a file in an archive has, if the path leads through one; None: it does not.
+
+    :param error: class of the error to raise
+    :raises ConfigurationError: (``error``) the archive is out of bounds, or has no such file
+    """
+    around = next((parent for parent in path.parents if parent.exists()), None)
+    if around is None or not around.is_file():
+        return None
+    with opened_archive(around, error) as archive:
+        name = path.relative_to(around).as_posix()
+        if name not in archive.namelist():
+            raise error(f"{path}: no such file in the archive")
+        return archive.read(name)
 
 
 def _fault(entries: list[zipfile.ZipInfo]) -> str | None:

@@ -40,6 +40,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, Final, NamedTuple
 
+from ros2_cosim.core.documents.archives import inner_content
 from ros2_cosim.core.documents.files import cause_of, read_bounded
 from ros2_cosim.core.documents.fmi2 import (
     Fmi2Model,
@@ -295,11 +296,14 @@ def c_fmu(
 
 
 def fmu_content(path: Path, *, compiled: bool) -> str | io.BytesIO:
-    """What a reader of archives opens: the file itself, or the FMU of a C file.
+    """What a reader of archives opens: the file itself, one in an archive, or the FMU of a C file.
 
     :raises DescriptionError: see :func:`c_fmu`
     """
-    return io.BytesIO(c_fmu(path, compiled=compiled)) if path.suffix == SUFFIX else str(path)
+    if path.suffix == SUFFIX:
+        return io.BytesIO(c_fmu(path, compiled=compiled))
+    inner = inner_content(path, DescriptionError)
+    return str(path) if inner is None else io.BytesIO(inner)
 
 
 def require_compiler(path: Path) -> None:
