@@ -159,6 +159,7 @@ def _osmp_parts() -> str:
 
 
 DESCRIPTIONS = {
+    **{path.stem: path.read_text() for path in SOURCES.glob("*.xml")},
     "trig2": TRIG2,
     "trig3": TRIG3,
     "lag2": LAG2,
@@ -173,8 +174,8 @@ def build_fmu(name: str, directory: Path) -> Path:
     FMPy wants every function of the standard: those that the model does not need say Error.
     """
     from fmpy import platform, platform_tuple
-    from fmpy.fmi2 import FMU2Slave
-    from fmpy.fmi3 import FMU3Slave
+    from fmpy.fmi2 import FMU2Model, FMU2Slave
+    from fmpy.fmi3 import FMU3Model, FMU3ScheduledExecution, FMU3Slave
 
     compiler = shutil.which("cc") or shutil.which("gcc")
     if compiler is None:
@@ -182,7 +183,8 @@ def build_fmu(name: str, directory: Path) -> Path:
     is_fmi3 = name.endswith("3")
     source = (SOURCES / f"{name}.c").read_text()
     prefix = "fmi3" if is_fmi3 else "fmi2"
-    names = [n for n in dir(FMU3Slave if is_fmi3 else FMU2Slave) if n.startswith(prefix)]
+    kinds = (FMU3Slave, FMU3Model, FMU3ScheduledExecution) if is_fmi3 else (FMU2Slave, FMU2Model)
+    names = sorted({n for kind in kinds for n in dir(kind) if n.startswith(prefix)})
     there = set(re.findall(rf"\b({prefix}\w+)\(", source))
     stubs = directory / f"{name}_stubs.c"
     stubs.write_text("".join(f"int {n}(void) {{ return 3; }}\n" for n in names if n not in there))

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""An FMU (FMI 2.0 or 3.0, co-simulation) as a DCP slave, run by FMPy; also a C function.
+"""An FMU (FMI 2.0 or 3.0, of any interface type) as a DCP slave, run by FMPy; also a C function.
 
 Example::
 
@@ -18,13 +18,13 @@ import os
 import shutil
 import tempfile
 import weakref
-from collections.abc import Callable, Mapping, Sequence
-from contextlib import suppress
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
 from ros2_cosim.dcp.description.slave_description import Causality, SlaveDescription
+from ros2_cosim.dcp.fmi.runtime import FmiRuntime, Place
 from ros2_cosim.dcp.slave.c_source import fmu_content
 from ros2_cosim.dcp.slave.fmu_description import (
     FmuVariable,
@@ -37,10 +37,10 @@ from ros2_cosim.dcp.wire.enums import OpMode
 from ros2_cosim.dcp.wire.errors import DescriptionError, SlaveFault
 from ros2_cosim.dcp.wire.values import Value
 
-#: Of FMI 2.0: the status of a step that was not completed, and what tells whether that is the end.
-_DISCARD = 2
-_TERMINATED = 3
 _PARAMETERS = (Causality.PARAMETER, Causality.STRUCTURAL)
+Slots = dict[Place, list[FmuVariable]]
+"""The variables of a slave at each place of its FMU: one, or one for each element."""
+OnIntermediate = Callable[[float, Mapping[str, Value]], bool | None]
 
 
 class FmuSlave(SlaveModel):
@@ -49,48 +49,57 @@ class FmuSlave(SlaveModel):
     :param path: the FMU; it is unpacked into a directory that goes with this object
     :param model: FMPy's description of it
     :param variables: the slave's variables in the order of its description
+    :param on_intermediate: called inside communication steps with the time [s] and the outputs that
+        the FMU provides there (FMI 3.0); true asks it to return early
     :raises DescriptionError: it has no binary for this platform
     """
 
-    def __init__(self, path: Path, model: Any, variables: Sequence[FmuVariable]) -> None:
+    def __init__(
+        self,
+        path: Path,
+        model: Any,
+        variables: Sequence[FmuVariable],
+        on_intermediate: OnIntermediate | None = None,
+    ) -> None:
         from fmpy import extract
 
+        self._on_intermediate = on_intermediate
         self._path = path
         self._fmi = model
-        self._is_fmi3 = model.fmiVersion == "3.0"
         self._directory = tempfile.mkdtemp(prefix="fmu-")
         self._cleaner = weakref.finalize(self, shutil.rmtree, self._directory, True)
-        self._instance: Any = None
-        self._initializing = False
-        self._stepping = False
         extract(fmu_content(path, compiled=True), self._directory)
-        self._fmu = self._load()
-        self._by_causality = {
-            causality: [v for v in variables if v.variable.causality is causality]
-            for causality in Causality
-        }
+        self._inputs = _slots(variables, (Causality.INPUT,))
+        self._outputs = _slots(variables, (Causality.OUTPUT,))
+        self._parameters = _slots(variables, _PARAMETERS)
+        self._counts: dict[Place, int] = {}
+        self._runtime: FmiRuntime | None = self._load()
 
     # -- callbacks of the slave ----------------------------------------------------------------
 
     def configure(self, parameters: Mapping[str, Value]) -> None:
         """A fresh instance with all parameters."""
-        self._renew()
-        chosen = [v for causality in _PARAMETERS for v in self._by_causality[causality]]
-        structural = [
-            v
-            for v in chosen
+        if self._runtime is None:
+            self._runtime = self._load()
+        runtime = self._runtime
+        for place, slots in self._outputs.items():
+            self._counts[place] = len(self._items(slots, self.outputs))
+        runtime.renew()
+        structural = {
+            place: slots
+            for place, slots in self._parameters.items()
+            for v in slots[:1]
             if v.structural and self.parameters[self.index[v.variable.name]] != v.fmi_start
-        ]
+        }
         if structural:
-            self._fmu.enterConfigurationMode()
-            self._set(structural, self.parameters)
-            self._fmu.exitConfigurationMode()
-        self._set([v for v in chosen if not v.structural], self.parameters)
+            runtime.structure(self._all(structural, self.parameters))
+        for place, slots in self._parameters.items():
+            if not slots[0].structural:
+                runtime.set(place, self._items(slots, self.parameters))
 
     def initialise(self) -> None:
         """Initialization mode: inputs in, initial outputs out; may be done again and again."""
-        self._enter_initialization()
-        self._set(self._by_causality[Causality.INPUT], self.inputs)
+        self._live.enter(self._all(self._inputs, self.inputs))
         self._read()
 
     def do_step(self, step: StepInfo) -> None:
@@ -99,51 +108,27 @@ class FmuSlave(SlaveModel):
 
     def advance(self, now: float, size: float) -> None:
         """One communication step from a time on; both in s."""
-        if not self._stepping:
-            self._enter_initialization()
-            self._set(self._by_causality[Causality.INPUT], self.inputs)
-            self._read()
-            self._fmu.exitInitializationMode()
-            self._initializing, self._stepping = False, True
-        self._set(self._by_causality[Causality.INPUT], self.inputs)
-        if self._is_fmi3:
-            _, terminate, _, _ = self._fmu.doStep(now, size)
-            self.stop_requested = bool(terminate)
-        else:
-            self.stop_requested = self._ends_in_step(now, size)
+        if not self._live.stepping:
+            self.initialise()
+            self._live.begin()
+        self.stop_requested = self._live.advance(now, size, self._all(self._inputs, self.inputs))
         self._read()
-
-    def _ends_in_step(self, now: float, size: float) -> bool:
-        """Make a step of FMI 2.0; whether the FMU ends the simulation in it, which it may."""
-        from fmpy.fmi1 import FMICallException
-
-        try:
-            self._fmu.doStep(now, size)
-        except FMICallException as error:
-            if error.status != _DISCARD or not self._fmu.getBooleanStatus(_TERMINATED):
-                raise
-            return True
-        return False
 
     def parameters_changed(self, names: Sequence[str]) -> None:
         """Tunable parameters take effect at once."""
-        chosen = [
-            v
-            for causality in _PARAMETERS
-            for v in self._by_causality[causality]
-            if v.variable.name in names
-        ]
-        if any(v.structural for v in chosen):
+        chosen = {
+            place: slots
+            for place, slots in self._parameters.items()
+            if any(v.variable.name in names for v in slots)
+        }
+        if any(v.structural for slots in chosen.values() for v in slots):
             raise SlaveFault(f"{self._path.name}: structural parameters are fixed during a run")
-        self._set(chosen, self.parameters)
+        self._live.tune(self._all(chosen, self.parameters))
 
     def stop(self) -> None:
         """Terminate the FMU; the next ``configure`` starts anew."""
-        if self._instance is not None and (self._stepping or self._initializing):
-            if self._initializing:
-                self._fmu.exitInitializationMode()
-            self._fmu.terminate()
-            self._initializing = self._stepping = False
+        if self._runtime is not None:
+            self._runtime.end()
 
     def reset(self) -> None:
         """Nothing to do: ``configure`` keeps nothing of an earlier run."""
@@ -155,25 +140,15 @@ class FmuSlave(SlaveModel):
     def save_state(self) -> list[Any]:
         """The state of the instance by FMI's own means, and its outputs; after ``configure``.
 
-        For FMUs that state it (:func:`~ros2_cosim.dcp.slave.fmu_description.can_save_state`).
+        For FMUs that state it (:func:`~ros2_cosim.dcp.fmi.interface_type.can_save_state`).
         """
-        found = self._fmu.getFMUState()
-        try:
-            content = self._fmu.serializeFMUState(found)
-        finally:
-            self._fmu.freeFMUState(found)
-        return [content, list(self.outputs), self._initializing, self._stepping]
+        return [self._live.save(), list(self.outputs)]
 
     def restore_state(self, state: list[Any]) -> None:
         """Go back to a state that ``save_state`` gave; after ``configure``."""
-        content, outputs, initializing, stepping = state
-        found = self._fmu.deserializeFMUState(content)
-        try:
-            self._fmu.setFMUState(found)
-        finally:
-            self._fmu.freeFMUState(found)
+        found, outputs = state
+        self._live.restore(found)
         self.outputs[:] = [tuple(v) if isinstance(v, list) else v for v in outputs]
-        self._initializing, self._stepping = initializing, stepping
 
     def close(self) -> None:
         """Free the instance and delete the unpacked files."""
@@ -182,85 +157,72 @@ class FmuSlave(SlaveModel):
 
     # -- inside --------------------------------------------------------------------------------
 
-    def _load(self) -> Any:
-        from fmpy.fmi3 import FMU3Slave
+    @property
+    def _live(self) -> FmiRuntime:
+        assert self._runtime is not None, "configure() comes before"
+        return self._runtime
 
-        from ros2_cosim.dcp.slave.osmp import FMU2WithBinaries
+    def _load(self) -> FmiRuntime:
+        from ros2_cosim.dcp.fmi.opening import open_runtime
 
-        kind: Callable[..., Any] = FMU3Slave if self._is_fmi3 else FMU2WithBinaries
         directory = os.getcwd()  # FMPy changes it while it loads
         try:
-            return kind(
-                guid=self._fmi.instantiationToken,
-                unzipDirectory=self._directory,
-                modelIdentifier=self._fmi.coSimulation.modelIdentifier,
-                instanceName=self._fmi.modelName,
-            )
+            observer = None if self._on_intermediate is None else self._observed
+            return open_runtime(self._fmi, self._directory, self._counts, observer)
         except Exception as error:  # FMPy raises plain exceptions
             reason = str(error).replace(self._directory, self._path.name)
             raise DescriptionError(f"{self._path}: {' '.join(reason.split())}") from None
         finally:
             os.chdir(directory)
 
-    def _renew(self) -> None:
-        """The FMU as if it had just been instantiated."""
-        if self._instance is not None:
-            self._fmu.reset()
-        else:
-            if self._fmu is None:
-                self._fmu = self._load()
-            self._fmu.instantiate()
-            self._instance = self._fmu
-        self._initializing = self._stepping = False
-
-    def _enter_initialization(self) -> None:
-        if self._initializing or self._stepping:
-            return
-        if self._is_fmi3:
-            self._fmu.enterInitializationMode(startTime=0.0)
-        else:
-            self._fmu.setupExperiment(startTime=0.0)
-            self._fmu.enterInitializationMode()
-        self._initializing = True
-
     def _free(self) -> None:
-        if self._instance is not None:
-            with suppress(Exception):
-                self._fmu.freeInstance()
-        self._instance = self._fmu = None
-        self._initializing = self._stepping = False
+        if self._runtime is not None:
+            self._runtime.free()
+        self._runtime = None
 
-    def _set(self, variables: Sequence[FmuVariable], values: Sequence[Value]) -> None:
-        for variable, fmi_type, reference, *_ in variables:
-            value: Any = values[self.index[variable.name]]
-            items = list(value) if isinstance(value, tuple) else [value]
-            if fmi_type == "Boolean":
-                items = [bool(item) for item in items]
-            getattr(self._fmu, f"set{fmi_type}")([reference], items)
+    def _observed(self, time: float, found: Mapping[Place, list[Any]]) -> bool | None:
+        assert self._on_intermediate is not None
+        values = {}
+        for place, items in found.items():
+            for variable in self._outputs[place]:
+                at = self.index[variable.variable.name]
+                values[variable.variable.name] = _like(self.outputs[at], items)
+        return self._on_intermediate(time, values)
+
+    def _items(self, slots: Sequence[FmuVariable], values: Sequence[Value]) -> list[Any]:
+        items: list[Any] = []
+        for variable in slots:
+            value = values[self.index[variable.variable.name]]
+            items += value if isinstance(value, tuple) else [value]
+        return items
+
+    def _all(self, slots: Slots, values: Sequence[Value]) -> list[tuple[Place, list[Any]]]:
+        return [(place, self._items(found, values)) for place, found in slots.items()]
 
     def _read(self) -> None:
-        for variable, fmi_type, reference, *_ in self._by_causality[Causality.OUTPUT]:
-            if self._stepping and variable.initialization:
+        runtime = self._live
+        for place, slots in self._outputs.items():
+            if runtime.stepping and slots[0].variable.initialization:
                 continue  # bytes that it points to are gone
-            at = self.index[variable.name]
-            former = self.outputs[at]
-            get = getattr(self._fmu, f"get{fmi_type}")
-            if isinstance(former, tuple):
-                found = get([reference], len(former))
+            items = runtime.get(place, self._counts[place])
+            if len(slots) > 1:
+                for variable, item in zip(slots, items, strict=True):
+                    self.outputs[self.index[variable.variable.name]] = item
             else:
-                found = get([reference])
-            values = [_plain(item, fmi_type) for item in found]
-            self.outputs[at] = tuple(values) if isinstance(former, tuple) else values[0]
+                at = self.index[slots[0].variable.name]
+                self.outputs[at] = _like(self.outputs[at], items)
 
 
-def _plain(value: Any, fmi_type: str) -> Value:
-    if fmi_type == "Boolean":
-        return int(bool(value))
-    if fmi_type == "String" and isinstance(value, bytes):
-        return value.decode("utf-8", "replace")
-    if value is None:
-        return "" if fmi_type == "String" else b""
-    return value
+def _like(former: Value, items: list[Any]) -> Value:
+    return tuple(items) if isinstance(former, tuple) else items[0]
+
+
+def _slots(variables: Iterable[FmuVariable], causalities: Sequence[Causality]) -> Slots:
+    found: Slots = {}
+    for variable in variables:
+        if variable.variable.causality in causalities:
+            found.setdefault(variable.place, []).append(variable)
+    return found
 
 
 def load_fmu(
@@ -268,19 +230,23 @@ def load_fmu(
     *,
     step: Fraction | None = None,
     modes: Sequence[OpMode] = (),
+    interface: str | None = None,
+    on_intermediate: OnIntermediate | None = None,
     **more: Any,
 ) -> tuple[FmuSlave, SlaveDescription]:
     """An FMU as a slave, and its description.
 
     :param step: seconds per resolution; by default the FMU's fixed or suggested step size
     :param modes: operating modes that are offered, by default NRT and SRT
+    :param interface: value of an :class:`~ros2_cosim.dcp.fmi.interface_type.InterfaceType`
+    :param on_intermediate: of :class:`FmuSlave`
     :param more: further arguments of :func:`~ros2_cosim.dcp.slave.declare.describe`
-    :raises DescriptionError: no FMU, none for co-simulation, or none for this platform
+    :raises DescriptionError: no FMU, none of this interface type, or none for this platform
     """
-    model = read_fmu(path)
+    model = read_fmu(path, interface)
     variables = fmu_variables(model)
     description = fmu_slave_description(path, model, variables, step=step, modes=modes, **more)
-    return FmuSlave(Path(path), model, variables), description
+    return FmuSlave(Path(path), model, variables, on_intermediate), description
 
 
 def describe_fmu(
@@ -288,8 +254,9 @@ def describe_fmu(
     *,
     step: Fraction | None = None,
     modes: Sequence[OpMode] = (),
+    interface: str | None = None,
     **more: Any,
 ) -> SlaveDescription:
     """The slave description of an FMU without loading its binary."""
-    model = read_fmu(path)
+    model = read_fmu(path, interface)
     return fmu_slave_description(path, model, fmu_variables(model), step=step, modes=modes, **more)

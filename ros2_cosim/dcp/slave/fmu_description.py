@@ -9,7 +9,9 @@ from __future__ import annotations
 
 import uuid
 from collections.abc import Iterable, Mapping, Sequence
+from copy import copy
 from fractions import Fraction
+from itertools import product
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -26,11 +28,20 @@ from ros2_cosim.dcp.description.slave_description import (
     Unit,
     Variable,
 )
+from ros2_cosim.dcp.fmi.completion import complete
+from ros2_cosim.dcp.fmi.interface_type import (
+    InterfaceType,
+    choose_interface,
+    interface_of,
+    offers_clocks,
+    steps_vary,
+)
+from ros2_cosim.dcp.fmi.runtime import CLOCK, Place
 from ros2_cosim.dcp.slave.c_source import SUFFIX, fmu_content, require_compiler
 from ros2_cosim.dcp.slave.declare import DEFAULT_MODES, describe
 from ros2_cosim.dcp.wire.enums import DataType, OpMode
 from ros2_cosim.dcp.wire.errors import DescriptionError
-from ros2_cosim.dcp.wire.values import FLOATS, SIZED
+from ros2_cosim.dcp.wire.values import FLOATS
 
 FMU_STEP = Fraction(1, 100)
 """Seconds per resolution of an FMU, if neither the user nor the FMU names one."""
@@ -46,12 +57,14 @@ _TYPES: Mapping[str, DataType] = {
     "Boolean": DataType.uint8,
     "String": DataType.string,
     "Binary": DataType.binary,
+    CLOCK: DataType.uint8,
     **{
         f"{sign}{bits}": DataType[f"{sign.lower()}{bits}"]
         for sign in ("Int", "UInt")
         for bits in (8, 16, 32, 64)
     },
 }
+_SIZED = ("String", "Binary")
 _CAUSALITIES = {
     "input": Causality.INPUT,
     "output": Causality.OUTPUT,
@@ -64,25 +77,25 @@ _CAUSALITIES = {
 class FmuVariable(NamedTuple):
     """A variable of the slave and where it is in the FMU.
 
-    ``fmi_type`` is the name of FMI's access functions: ``setFloat64`` for ``Float64``. A
-    ``structural`` one is set in configuration mode, to another value than ``fmi_start``, which a
-    fresh instance has. In DCP only sizes of arrays are structural. ``fmi_reference`` is a triple
-    for a Binary in FMI 2.0 (:mod:`~ros2_cosim.dcp.slave.osmp`).
+    A ``structural`` one is set in configuration mode, to another value than ``fmi_start``, which a
+    fresh instance has. In DCP only sizes of arrays are structural. DCP has no arrays of strings and
+    binaries: each element is a variable ``name[1]``, and they share one ``place``.
     """
 
     variable: Variable
-    fmi_type: str
-    fmi_reference: Any
+    place: Place
     structural: bool = False
     fmi_start: Any = None
 
 
-def read_fmu(path: str | Path) -> Any:
-    """The FMU's own description (FMPy's ``ModelDescription``).
+def read_fmu(path: str | Path, interface: str | None = None) -> Any:
+    """The FMU's own description (FMPy's ``ModelDescription``), with one interface type in it.
 
+    :param interface: value of an :class:`~ros2_cosim.dcp.fmi.interface_type.InterfaceType`; by
+        default the first that the FMU has
     :raises DescriptionError: no FMU, a wrong one, one out of bounds
-        (:mod:`ros2_cosim.core.documents.archives`), or none for co-simulation with FMI 2.0 or 3.0;
-        or the package FMPy is not installed
+        (:mod:`ros2_cosim.core.documents.archives`), none of FMI 2.0 or 3.0, or without that
+        interface type; or the package FMPy is not installed
     """
     path = Path(path)
     try:
@@ -106,19 +119,14 @@ def read_fmu(path: str | Path) -> Any:
         raise DescriptionError(
             f"{path}: found FMI {model.fmiVersion}; FMI 2.0 and 3.0 are supported"
         )
-    if model.coSimulation is None:
-        raise DescriptionError(f"{path}: the FMU has no co-simulation interface")
+    choose_interface(model, InterfaceType(interface) if interface else None, str(path))
     if model.fmiVersion == "2.0":
-        from ros2_cosim.dcp.slave.osmp import with_binaries
+        from ros2_cosim.dcp.fmi.osmp import with_binaries
 
         model.modelVariables = with_binaries(model.modelVariables, text, str(path))
+    else:
+        complete(model, text, str(path))
     return model
-
-
-def can_save_state(model: Any) -> bool:
-    """Whether an FMU states that its state can be taken out of it as bytes, and put back."""
-    found = model.coSimulation
-    return bool(found.canGetAndSetFMUstate and found.canSerializeFMUstate)
 
 
 def require_platform(path: Path) -> None:
@@ -142,19 +150,80 @@ def require_platform(path: Path) -> None:
 def fmu_variables(model: Any) -> list[FmuVariable]:
     """Inputs, outputs and parameters of an FMU as variables of a slave.
 
-    Local and independent variables, constants and clocks have no counterpart in DCP.
+    Local and independent variables and constants have no counterpart in DCP. A clock that others
+    trigger is an input of type uint8: it ticks in a step that begins with 1. One that the FMU
+    triggers is an output, 1 after a step in which it has ticked. Others tick by themselves.
 
-    :raises DescriptionError: an array of strings or binaries, which DCP does not have, or one whose
-        size is not a structural parameter
+    :raises DescriptionError: an array whose size is not a structural parameter
     """
-    chosen = [v for v in model.modelVariables if v.causality in _CAUSALITIES and v.type != "Clock"]
-    sizes = {d.valueReference for v in chosen for d in v.dimensions}
+    listed = [v for v in model.modelVariables if v.causality in _CAUSALITIES]
+    if not offers_clocks(model):
+        listed = [v for v in listed if v.type != CLOCK]
+    listed = [v for v in listed if v.type != CLOCK or v.intervalVariability == "triggered"]
+    # The number of variables of a slave does not change, so these sizes do not either.
+    kept = {
+        d.valueReference: int(d.variable.start)
+        for v in listed
+        if v.type in _SIZED
+        for d in v.dimensions
+        if d.valueReference is not None
+    }
+    chosen = [
+        part
+        for v in listed
+        if v.causality != "structuralParameter" or v.valueReference not in kept
+        for part in _parts(v, kept)
+    ]
+    sizes = {d.valueReference for v, *_ in chosen for d in v.dimensions}
     structural = {
         v.valueReference: number
-        for number, v in enumerate(chosen, start=1)
+        for number, (v, *_) in enumerate(chosen, start=1)
         if v.causality == "structuralParameter" and v.valueReference in sizes
     }
-    return [_variable(model, v, number, structural) for number, v in enumerate(chosen, start=1)]
+    return [_variable(model, v, n, structural, place) for n, (v, place) in enumerate(chosen, 1)]
+
+
+def _parts(v: Any, kept: Mapping[int, int]) -> list[tuple[Any, Place]]:
+    """The variable, or one for each element; those share a place."""
+    place = Place(
+        v.name,
+        v.type,
+        v.valueReference,
+        v.variability != "continuous",
+        tuple(clock.valueReference for clock in v.clocks or ()),
+        v.intermediateUpdate,
+    )
+    dimensions = [_kept(d, kept) for d in v.dimensions]
+    if v.type not in _SIZED or not dimensions:
+        return [(_with(v, dimensions=dimensions), place)]
+    shape = [range(1, int(d.start) + 1) for d in dimensions]  # their sizes are all known here
+    starts = list(v.start) if v.start is not None else []
+    return [
+        (
+            _with(
+                v,
+                name=f"{v.name}[{','.join(map(str, at))}]",
+                dimensions=[],
+                start=starts[i] if i < len(starts) else None,
+            ),
+            place,
+        )
+        for i, at in enumerate(product(*shape))
+    ]
+
+
+def _kept(dimension: Any, kept: Mapping[int, int]) -> Any:
+    if dimension.valueReference not in kept:
+        return dimension
+    return _with(dimension, start=kept[dimension.valueReference], valueReference=None)
+
+
+def _with(found: Any, **changes: Any) -> Any:
+    """A copy of one of FMPy's objects."""
+    changed = copy(found)
+    for name, value in changes.items():
+        setattr(changed, name, value)
+    return changed
 
 
 def fmu_slave_description(
@@ -177,13 +246,16 @@ def fmu_slave_description(
     resolution = step or _step_size(model)
     if resolution <= 0 or resolution.numerator >= _UINT32 or resolution.denominator >= _UINT32:
         raise DescriptionError(f"{path}: step size {resolution} s cannot be a DCP resolution")
-    variable_steps = bool(model.coSimulation.canHandleVariableCommunicationStepSize)
+    variable_steps = steps_vary(model)
     steps = NonRealTime(1, False, 1, MAX_STEPS) if variable_steps else NonRealTime()
     offered = frozenset(modes or DEFAULT_MODES)
     described = [v.variable for v in variables]
     # Two FMUs may share a token: copies of one project often do.
     told = [(v.value_reference, v.name, v.data_type.name, v.causality.name) for v in described]
     identity = f"{model.fmiVersion}/{model.instantiationToken}/{resolution}/{told}"
+    kind = interface_of(model)
+    if kind is not InterfaceType.CO_SIMULATION:
+        identity += f"/{kind.value}"
     if offered != frozenset(DEFAULT_MODES):
         identity += "/" + ",".join(sorted(mode.name for mode in offered))
     return describe(
@@ -205,7 +277,7 @@ def fmu_slave_description(
 
 
 def _step_size(model: Any) -> Fraction:
-    internal = model.coSimulation.fixedInternalStepSize
+    internal = model.coSimulation and model.coSimulation.fixedInternalStepSize
     experiment = model.defaultExperiment
     suggested = experiment.stepSize if experiment is not None else None
     found = internal or suggested
@@ -225,18 +297,17 @@ def _dimension(v: Any, dimension: Any, structural: Mapping[int, int]) -> Dimensi
 
 
 # Complex, yet one table: each branch is a case in which FMI and DCP say a thing differently.
-def _variable(model: Any, v: Any, number: int, structural: Mapping[int, int]) -> FmuVariable:
-    fmi_type = v.type
-    if fmi_type == "Enumeration":
-        fmi_type = "Integer" if model.fmiVersion == "2.0" else "Int64"
-    kind = _TYPES[fmi_type]
+def _variable(
+    model: Any, v: Any, number: int, structural: Mapping[int, int], place: Place
+) -> FmuVariable:
+    if place.kind == "Enumeration":
+        place = place._replace(kind="Integer" if model.fmiVersion == "2.0" else "Int64")
+    kind = _TYPES[place.kind]
     causality = _CAUSALITIES[v.causality]
     structural_in_fmi = causality is Causality.STRUCTURAL
     if structural_in_fmi and v.valueReference not in structural:
         causality = Causality.PARAMETER
     dimensions = tuple(_dimension(v, d, structural) for d in v.dimensions)
-    if dimensions and kind in SIZED:
-        raise DescriptionError(f"variable {v.name!r}: DCP has no arrays of {fmi_type}")
     parameter = causality in (Causality.PARAMETER, Causality.STRUCTURAL)
     if parameter:
         tunable = v.variability == "tunable" and (
@@ -266,8 +337,7 @@ def _variable(model: Any, v: Any, number: int, structural: Mapping[int, int]) ->
             initialization=v.causality == "calculatedParameter"
             and (v.variability == "fixed" or isinstance(v.valueReference, tuple)),
         ),
-        fmi_type,
-        v.valueReference,
+        place,
         structural_in_fmi,
         fmi_start,
     )

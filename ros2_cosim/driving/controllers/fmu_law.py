@@ -33,10 +33,10 @@ from ros2_cosim.dcp.description.slave_description import (
     Variable,
     element_count,
 )
+from ros2_cosim.dcp.fmi.interface_type import can_save_state, steps_vary
 from ros2_cosim.dcp.slave.fmu import FmuSlave
 from ros2_cosim.dcp.slave.fmu_description import (
     FmuVariable,
-    can_save_state,
     fmu_slave_description,
     fmu_variables,
     read_fmu,
@@ -229,7 +229,7 @@ class FmuLaw(FileLaw):
             offset,
             self._values(description, where),
             self._needs(inputs),
-            not model.coSimulation.canHandleVariableCommunicationStepSize,
+            not steps_vary(model),
         )
 
     def _inputs(self, description: SlaveDescription, where: str) -> tuple[_Input, ...]:

@@ -16,7 +16,6 @@ import ctypes
 from collections.abc import Sequence
 from typing import Any, Final
 
-from fmpy.fmi2 import FMU2Slave
 from fmpy.model_description import ModelVariable
 
 from ros2_cosim.core.documents.xml_reader import read_xml
@@ -89,18 +88,15 @@ def _whole(
     )
 
 
-class FMU2WithBinaries(FMU2Slave):
-    """An FMU of FMI 2.0 with FMI 3.0's access to binary variables; references are triples.
-
-    FMPy knows by the first four letters of a class's name which functions to load.
-    """
+class PackedBinaries:
+    """Access to binaries as in FMI 3.0, for FMPy's classes of 2.0; references are triples."""
 
     def __init__(self, **given: Any) -> None:
         super().__init__(**given)
         #: What inputs point to: an FMU may read it until the next step has ended.
         self._held: dict[Triple, Any] = {}
 
-    def setBinary(self, references: Sequence[Triple], values: Sequence[bytes]) -> None:
+    def setBinary(self: Any, references: Sequence[Triple], values: Sequence[bytes]) -> None:
         """Point variables to bytes; none are an address of 0."""
         for reference, value in zip(references, values, strict=True):
             held = ctypes.create_string_buffer(value, len(value)) if value else None
@@ -108,14 +104,14 @@ class FMU2WithBinaries(FMU2Slave):
             self.setInteger(reference, [at & _LOW, at >> 32, len(value)])
             self._held[reference] = held
 
-    def getBinary(self, references: Sequence[Triple]) -> list[bytes]:
+    def getBinary(self: Any, references: Sequence[Triple]) -> list[bytes]:
         """Copies of the bytes that variables point to.
 
         :raises SlaveFault: a size is out of bounds
         """
         return [self._pointed_to(reference) for reference in references]
 
-    def _pointed_to(self, reference: Triple) -> bytes:
+    def _pointed_to(self: Any, reference: Triple) -> bytes:
         low, high, size = self.getInteger(reference)
         at = (high & _LOW) << 32 | low & _LOW
         if not 0 <= size <= MAX_PDU_BYTES:
