@@ -112,7 +112,7 @@ def _inputs(slave: FmuSlave, names: list[tuple[str, DataType]]) -> None:
 
 
 def _here(path: Path, kind: InterfaceType, size: float, stop: float) -> Rows:
-    model = read_fmu(path, kind.value)
+    model = read_fmu(path, kind)
     if model.defaultExperiment:  # of which the longest step of CVODE is a part, in FMPy too
         model.defaultExperiment.startTime, model.defaultExperiment.stopTime = "0", str(stop)
     variables = fmu_variables(model)

@@ -27,6 +27,7 @@ from ros2_cosim.core.documents.files import write_atomically
 from ros2_cosim.core.kernel.time import parse_duration, to_seconds
 from ros2_cosim.dcp.description.properties import Check
 from ros2_cosim.dcp.description.slave_description import SlaveDescription
+from ros2_cosim.dcp.fmi.interface_type import InterfaceType
 from ros2_cosim.dcp.slave.declare import SlaveAddress
 from ros2_cosim.dcp.slave.interfaces import SlaveOptions
 from ros2_cosim.dcp.slave.slave_model import SlaveModel
@@ -71,6 +72,10 @@ class Served:
     step: Annotated[str | None, typer.Option(help="Step size in seconds, e.g. 1/100 or 0.01.")] = (
         None
     )
+    interface: Annotated[
+        InterfaceType | None,
+        typer.Option(help="Interface type of an FMU (the first that it has)."),
+    ] = None
     modes: Annotated[
         list[Mode] | None,
         typer.Option("--mode", help="Operating mode to offer (may be repeated)."),
@@ -115,7 +120,7 @@ class DataRules:
 
 
 #: Parameters of ``serve`` about a model or an FMU, and about how a slave takes its data.
-_OF_MODEL = "description step modes directory"
+_OF_MODEL = "description step interface modes directory"
 _OF_SLAVE = "data_synchronisation checks missing acceptable_loss input_wait newest_only"
 
 
@@ -240,6 +245,7 @@ def _load(what: Served) -> tuple[SlaveModel, SlaveDescription]:
         directory=what.directory,
         step=None if what.step is None else parse_step(what.step, "--step"),
         modes=tuple(OpMode[mode.name] for mode in what.modes or ()),
+        interface=what.interface,
     )
 
 

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import io
 from collections.abc import Mapping
 from pathlib import Path
 
@@ -12,15 +13,22 @@ from fmpy.fmi1 import FMICallException
 from support.dcp_models import running
 from support.fmu_builder import build_fmu
 from support.patience import HANG_S
+from typer.testing import CliRunner
 
+from ros2_cosim.cli.main import app
+from ros2_cosim.core.kernel.model import Repeatability
 from ros2_cosim.dcp.description.parse import parse_description
 from ros2_cosim.dcp.description.slave_description import Causality
 from ros2_cosim.dcp.description.write import description_bytes
+from ros2_cosim.dcp.fmi.interface_type import InterfaceType
+from ros2_cosim.dcp.master.cosimulation import load_cosimulation, run_cosimulation
 from ros2_cosim.dcp.master.master import Master
 from ros2_cosim.dcp.slave.fmu import FmuSlave, describe_fmu, load_fmu
 from ros2_cosim.dcp.wire.enums import DataType
 from ros2_cosim.dcp.wire.errors import DescriptionError
 from ros2_cosim.dcp.wire.values import Value
+from ros2_cosim.driving.controllers import Measurement, make_law
+from ros2_cosim.driving.controllers.registry import adapted, law_repeatability
 
 STEP = 1 / 64
 
@@ -118,14 +126,16 @@ def test_clocks_and_arrays_are_described(fmus: Mapping[str, Path]) -> None:
     assert starts == ["b", b"\1", b"\2\3"]
     names = {v.name for v in description.variables}
     assert not names & {"every", "later", "n"}  # they tick by themselves; a size that is kept
-    scheduled = describe_fmu(fmus["events3"], interface="scheduled_execution")
+    scheduled = describe_fmu(fmus["events3"], interface=InterfaceType.SCHEDULED_EXECUTION)
     assert scheduled.uuid != description.uuid
     with pytest.raises(DescriptionError, match="found co_simulation, scheduled_execution; wanted"):
-        describe_fmu(fmus["events3"], interface="model_exchange")
+        describe_fmu(fmus["events3"], interface=InterfaceType.MODEL_EXCHANGE)
 
 
-@pytest.mark.parametrize("interface", ["co_simulation", "scheduled_execution"])
-def test_clocks_tick_on_time(interface: str, fmus: Mapping[str, Path]) -> None:
+@pytest.mark.parametrize(
+    "interface", [InterfaceType.CO_SIMULATION, InterfaceType.SCHEDULED_EXECUTION]
+)
+def test_clocks_tick_on_time(interface: InterfaceType, fmus: Mapping[str, Path]) -> None:
     """At 0.125 s and each 0.25 s; when asked; and one 0.0625 s after the second tick."""
     slave = opened(fmus["events3"], interface=interface)
     slave.initialise()
@@ -199,3 +209,34 @@ def test_arrays_of_every_type_go_in_and_out(fmus: Mapping[str, Path]) -> None:
         assert remote.output("not_flags") == (1, 1, 0)
         master.stop()
     slave.close()
+
+
+def test_a_file_and_a_command_choose_the_interface_type(
+    fmus: Mapping[str, Path], tmp_path: Path
+) -> None:
+    """One FMU twice: parts that are scheduled, and steps of which clocks are part."""
+    path = tmp_path / "both.yaml"
+    path.write_text(
+        f"step: 1/8\nsteps: 4\nslaves:\n  a: {{fmu: {fmus['events3']}}}\n"
+        f"  b: {{fmu: {fmus['events3']}, interface: scheduled_execution}}\n"
+        "outputs: [a.x, b.x, a.every_count, b.every_count]\n"
+    )
+    written = io.StringIO()
+    assert run_cosimulation(load_cosimulation(path), written) == 4
+    # Scheduled parts know the time of the last tick alone.
+    assert written.getvalue().splitlines()[-1] == "4,0.5,0.5,0.4375,2,2"
+    chosen = ["--interface", "scheduled_execution"]
+    done = CliRunner().invoke(
+        app, ["dcp", "serve", str(fmus["events3"]), "--describe", "-", *chosen]
+    )
+    described = describe_fmu(fmus["events3"], interface=InterfaceType.SCHEDULED_EXECUTION)
+    assert described.uuid in done.stdout
+
+
+def test_equations_are_a_law(fmus: Mapping[str, Path]) -> None:
+    settings = {"interface": "model_exchange", "inputs": {"g": "gap"}, "output": "v"}
+    law = make_law(str(fmus["ball3"]), settings)
+    adapted_law = adapted(law, "ball3")
+    demand = adapted_law.acceleration(Measurement(0.25, 0.0, 0.0, 2.0, 0.0, 0.0, 0.0, 0.0, 0.0))
+    assert demand == pytest.approx(0.5, abs=1e-6)  # v = g * t
+    assert law_repeatability(str(fmus["ball3"]), None) is Repeatability.SAME_MACHINE

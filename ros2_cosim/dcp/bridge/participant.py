@@ -373,6 +373,7 @@ def _command(
     words += ["--directory", str(context.base_directory)]
     for option, value in (
         ("--description", slave.description),
+        ("--interface", slave.interface and slave.interface.value),
         ("--step", slave.step or parameters.step),
     ):
         if value is not None:

@@ -45,6 +45,7 @@ from ros2_cosim.core.documents.settings import Section, read_section
 from ros2_cosim.dcp.description.properties import Check
 from ros2_cosim.dcp.description.read import read_description
 from ros2_cosim.dcp.description.slave_description import SlaveDescription
+from ros2_cosim.dcp.fmi.interface_type import InterfaceType
 from ros2_cosim.dcp.master.master import Master
 from ros2_cosim.dcp.master.order import Stepping
 from ros2_cosim.dcp.master.remote import RemoteSlave, SlaveUse
@@ -91,6 +92,9 @@ class SlaveSettings(_Section):
     description: str | None = Field(default=None, description="a .dcpx or .dcp file")
     model: str | None = Field(default=None, description="a Python model, as `module:Class`")
     fmu: str | None = Field(default=None, description="an FMU or C file")
+    interface: InterfaceType | None = Field(
+        default=None, description="interface type of the FMU (the first that it has)"
+    )
     host: str | None = Field(default=None, description="its address")
     port: int | None = Field(default=None, ge=1, le=65535, description="its port")
     transport: Literal["tcp", "udp"] | None = Field(default=None, description="its transport")
@@ -233,6 +237,7 @@ def _described(slave: SlaveSettings, settings: CoSimulation) -> SlaveDescription
             settings.base_directory / slave.fmu,
             step=slave.step or settings.step,
             modes=_modes(settings),
+            interface=slave.interface,
         )
     return _made(slave, settings)[1]
 
@@ -245,6 +250,7 @@ def _made(slave: SlaveSettings, settings: CoSimulation) -> tuple[SlaveModel, Sla
         directory=settings.base_directory,
         step=slave.step or settings.step,
         modes=_modes(settings),
+        interface=slave.interface,
     )
 
 

@@ -24,6 +24,7 @@ from pathlib import Path
 from typing import Any
 
 from ros2_cosim.dcp.description.slave_description import Causality, SlaveDescription
+from ros2_cosim.dcp.fmi.interface_type import InterfaceType
 from ros2_cosim.dcp.fmi.runtime import FmiRuntime, Place
 from ros2_cosim.dcp.slave.c_source import fmu_content
 from ros2_cosim.dcp.slave.fmu_description import (
@@ -230,7 +231,7 @@ def load_fmu(
     *,
     step: Fraction | None = None,
     modes: Sequence[OpMode] = (),
-    interface: str | None = None,
+    interface: InterfaceType | None = None,
     on_intermediate: OnIntermediate | None = None,
     **more: Any,
 ) -> tuple[FmuSlave, SlaveDescription]:
@@ -238,7 +239,7 @@ def load_fmu(
 
     :param step: seconds per resolution; by default the FMU's fixed or suggested step size
     :param modes: operating modes that are offered, by default NRT and SRT
-    :param interface: value of an :class:`~ros2_cosim.dcp.fmi.interface_type.InterfaceType`
+    :param interface: by default the first interface type that the FMU has
     :param on_intermediate: of :class:`FmuSlave`
     :param more: further arguments of :func:`~ros2_cosim.dcp.slave.declare.describe`
     :raises DescriptionError: no FMU, none of this interface type, or none for this platform
@@ -254,7 +255,7 @@ def describe_fmu(
     *,
     step: Fraction | None = None,
     modes: Sequence[OpMode] = (),
-    interface: str | None = None,
+    interface: InterfaceType | None = None,
     **more: Any,
 ) -> SlaveDescription:
     """The slave description of an FMU without loading its binary."""

@@ -88,11 +88,10 @@ class FmuVariable(NamedTuple):
     fmi_start: Any = None
 
 
-def read_fmu(path: str | Path, interface: str | None = None) -> Any:
+def read_fmu(path: str | Path, interface: InterfaceType | None = None) -> Any:
     """The FMU's own description (FMPy's ``ModelDescription``), with one interface type in it.
 
-    :param interface: value of an :class:`~ros2_cosim.dcp.fmi.interface_type.InterfaceType`; by
-        default the first that the FMU has
+    :param interface: by default the first interface type that the FMU has
     :raises DescriptionError: no FMU, a wrong one, one out of bounds
         (:mod:`ros2_cosim.core.documents.archives`), none of FMI 2.0 or 3.0, or without that
         interface type; or the package FMPy is not installed
@@ -119,7 +118,7 @@ def read_fmu(path: str | Path, interface: str | None = None) -> Any:
         raise DescriptionError(
             f"{path}: found FMI {model.fmiVersion}; FMI 2.0 and 3.0 are supported"
         )
-    choose_interface(model, InterfaceType(interface) if interface else None, str(path))
+    choose_interface(model, interface, str(path))
     if model.fmiVersion == "2.0":
         from ros2_cosim.dcp.fmi.osmp import with_binaries
 

@@ -13,6 +13,7 @@ from ros2_cosim.core.kernel.errors import ConfigurationError
 from ros2_cosim.core.kernel.loading import load_module, search_also
 from ros2_cosim.dcp.description.read import read_description
 from ros2_cosim.dcp.description.slave_description import SlaveDescription
+from ros2_cosim.dcp.fmi.interface_type import InterfaceType
 from ros2_cosim.dcp.slave.declare import DEFAULT_MODES, describe
 from ros2_cosim.dcp.slave.slave_model import SlaveModel
 from ros2_cosim.dcp.wire.enums import OpMode
@@ -77,10 +78,12 @@ def load_slave(
     directory: Path | None = None,
     step: Fraction | None = None,
     modes: Sequence[OpMode] = (),
+    interface: InterfaceType | None = None,
 ) -> tuple[SlaveModel, SlaveDescription]:
     """A slave from either a Python model or an FMU.
 
     :param description: a .dcpx or .dcp file that replaces the one made from the model
+    :param interface: of an FMU; by default the first that it has
     :raises DescriptionError: both or none given, not there, or the description names a
         variable that the model does not have
     """
@@ -90,7 +93,9 @@ def load_slave(
     if fmu is not None:
         from ros2_cosim.dcp.slave.fmu import load_fmu
 
-        made: tuple[SlaveModel, SlaveDescription] = load_fmu(base / fmu, step=step, modes=modes)
+        made: tuple[SlaveModel, SlaveDescription] = load_fmu(
+            base / fmu, step=step, modes=modes, interface=interface
+        )
     else:
         made = load_model(str(model), directory=base, step=step, modes=modes)
     if description is None:

@@ -33,7 +33,7 @@ from ros2_cosim.dcp.description.slave_description import (
     Variable,
     element_count,
 )
-from ros2_cosim.dcp.fmi.interface_type import can_save_state, steps_vary
+from ros2_cosim.dcp.fmi.interface_type import InterfaceType, can_save_state, steps_vary
 from ros2_cosim.dcp.slave.fmu import FmuSlave
 from ros2_cosim.dcp.slave.fmu_description import (
     FmuVariable,
@@ -91,8 +91,11 @@ class _Bound(NamedTuple):
 
 
 class FmuLaw(FileLaw):
-    """An FMU (FMI 2.0 or 3.0, co-simulation) or a C function that computes the law."""
+    """An FMU (FMI 2.0 or 3.0) or a C function that computes the law."""
 
+    interface: InterfaceType | None = Field(
+        default=None, description="interface type of the FMU; default: the first that it has"
+    )
     inputs: dict[str, Any] = Field(
         default_factory=dict,
         description="input of the FMU: a value of the measurement, as gap, predecessor.speed or "
@@ -208,7 +211,7 @@ class FmuLaw(FileLaw):
     def _bind(self, where: str) -> _Bound:
         path = Path(self.file)
         try:
-            model = read_fmu(path)
+            model = read_fmu(path, self.interface)
             require_platform(path)
             variables = fmu_variables(model)
             description = fmu_slave_description(path, model, variables)
