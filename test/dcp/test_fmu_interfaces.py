@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import io
+import zipfile
 from collections.abc import Mapping
 from pathlib import Path
 
@@ -16,6 +17,7 @@ from support.patience import HANG_S
 from typer.testing import CliRunner
 
 from ros2_cosim.cli.main import app
+from ros2_cosim.core.kernel.errors import ModelError
 from ros2_cosim.core.kernel.model import Repeatability
 from ros2_cosim.dcp.description.parse import parse_description
 from ros2_cosim.dcp.description.slave_description import Causality
@@ -240,3 +242,40 @@ def test_equations_are_a_law(fmus: Mapping[str, Path]) -> None:
     demand = adapted_law.acceleration(Measurement(0.25, 0.0, 0.0, 2.0, 0.0, 0.0, 0.0, 0.0, 0.0))
     assert demand == pytest.approx(0.5, abs=1e-6)  # v = g * t
     assert law_repeatability(str(fmus["ball3"]), None) is Repeatability.SAME_MACHINE
+
+
+@pytest.mark.parametrize(("name", "output"), [("ball2", "h"), ("ball3", "h"), ("events3", "x")])
+def test_an_fmu_in_its_own_process_does_the_same(
+    name: str, output: str, fmus: Mapping[str, Path]
+) -> None:
+    pair = [opened(fmus[name], apart=apart) for apart in (False, True)]
+    for attempt in range(2):
+        for slave in pair:
+            slave.initialise()
+            for step in range(40):
+                slave.advance(step * STEP, STEP)
+        assert pair[0].outputs == pair[1].outputs
+        assert pair[0].get(output) not in (0.0, 1.0)
+        for slave in pair:
+            slave.stop()
+            if attempt == 0:
+                slave.configure({})
+    for slave in pair:
+        slave.close()
+
+
+def test_an_fmu_that_crashes_in_its_own_process_is_named(fmus: Mapping[str, Path]) -> None:
+    settings = {"process": True, "inputs": {"g": "gap"}, "output": "v"}
+    law = adapted(make_law(str(fmus["ball3"]), settings), "ball3")
+    seen = Measurement(0.25, 0.0, 0.0, 2.0, 0.0, 0.0, 0.0, 0.0, 0.0)
+    assert law.acceleration(seen) == pytest.approx(0.5, abs=1e-6)
+    with pytest.raises(ModelError, match=r"ball3\.fmu: its process crashed by SIGSEGV"):
+        law.acceleration(seen._replace(gap=666.0))
+    assert law.close is not None
+    law.close()
+    with pytest.raises(DescriptionError, match=r"ball3\.fmu: .*no\.so"):
+        path = fmus["ball3"].with_name("other.fmu")
+        with zipfile.ZipFile(fmus["ball3"]) as source, zipfile.ZipFile(path, "w") as copy:
+            text = source.read("modelDescription.xml")
+            copy.writestr("modelDescription.xml", text.replace(b'="ball3"/>', b'="no"/>'))
+        load_fmu(path, apart=True)

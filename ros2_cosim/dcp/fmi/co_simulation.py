@@ -8,7 +8,6 @@ else at the next communication point.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from math import isclose
 from typing import Any
 
@@ -23,14 +22,8 @@ class CoSimulationRuntime(EventRuntime):
     :param observer: gets intermediate outputs, if the FMU provides them
     """
 
-    def __init__(
-        self,
-        access: Any,
-        model: Any,
-        outputs: Mapping[Place, int],
-        observer: Observer | None = None,
-    ) -> None:
-        super().__init__(access, model, outputs)
+    def __init__(self, access: Any, model: Any, observer: Observer | None = None) -> None:
+        super().__init__(access, model)
         offered = model.coSimulation
         self._events = bool(offered.hasEventMode)
         self._early = bool(
@@ -91,23 +84,19 @@ class CoSimulationRuntime(EventRuntime):
 
     def _advance(self, now: float, size: float, inputs: Inputs, triggered: list[int]) -> bool:
         if not self._events:
-            for place, items in inputs:
-                self.set(place, items)
+            self.write(inputs)
             return self._go(now, size)
         self._inputs = inputs
         changed = self._changed(inputs)
-        smooth = [item for item in changed if not item[0].discrete]
+        self.write([item for item in changed if not item[0].discrete])
         steps = [item for item in changed if item[0].discrete]
-        for place, items in smooth:
-            self.set(place, items)
         if (steps or triggered or self._clocks.is_due(now)) and self._handle(now, steps, triggered):
             return True
         return self._go(now, size)
 
     def _handle(self, time: float, inputs: Inputs = (), triggered: list[int] | None = None) -> bool:
         self._access.enterEventMode()
-        for place, items in inputs:
-            self.set(place, items)
+        self.write(inputs)
         if self._event(time, triggered or ()):
             return True
         self._access.enterStepMode()

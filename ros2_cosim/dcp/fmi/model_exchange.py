@@ -104,8 +104,7 @@ class ModelExchangeRuntime(EventRuntime):
 
     def _handle(self, inputs: Inputs = (), triggered: list[int] | None = None) -> bool:
         self._access.enterEventMode()
-        for place, items in inputs:
-            self.set(place, items)
+        self.write(inputs)
         if self._event(self._time, triggered or ()):
             return True
         self._access.enterContinuousTimeMode()

@@ -3,25 +3,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from typing import Any
 
 from ros2_cosim.dcp.fmi.access import FmiVersion
 from ros2_cosim.dcp.fmi.co_simulation import CoSimulationRuntime
 from ros2_cosim.dcp.fmi.interface_type import InterfaceType, interface_of
 from ros2_cosim.dcp.fmi.model_exchange import ModelExchangeRuntime
-from ros2_cosim.dcp.fmi.runtime import FmiRuntime, Observer, Place
+from ros2_cosim.dcp.fmi.runtime import FmiRuntime, Observer
 from ros2_cosim.dcp.fmi.scheduled_execution import ScheduledExecutionRuntime
 
 
-def open_runtime(
-    model: Any, directory: str, outputs: Mapping[Place, int], observer: Observer | None
-) -> FmiRuntime:
+def open_runtime(model: Any, directory: str, observer: Observer | None = None) -> FmiRuntime:
     """Load the library.
 
     :param model: FMPy's description
     :param directory: where the FMU is unpacked
-    :param outputs: all outputs, and the number of values of each
     :param observer: gets intermediate outputs
     :raises Exception: whatever FMPy raises: there is no library for this platform, or a wrong one
     """
@@ -33,7 +29,7 @@ def open_runtime(
         instanceName=model.modelName,
     )
     if kind is InterfaceType.CO_SIMULATION:
-        return CoSimulationRuntime(access, model, outputs, observer)
+        return CoSimulationRuntime(access, model, observer)
     if kind is InterfaceType.MODEL_EXCHANGE:
-        return ModelExchangeRuntime(access, model, outputs)
-    return ScheduledExecutionRuntime(access, model, outputs)
+        return ModelExchangeRuntime(access, model)
+    return ScheduledExecutionRuntime(access, model)

@@ -46,18 +46,81 @@ Observer = Callable[[float, Mapping[Place, Values]], bool | None]
 asks the FMU to return early."""
 
 
-class FmiRuntime(ABC):
-    """One instance of an FMU.
+class Runtime(ABC):
+    """One instance of an FMU, here or in another process.
+
+    :ivar initializing, stepping: the mode that it is in
+    """
+
+    initializing = False
+    stepping = False
+
+    @abstractmethod
+    def renew(self, outputs: Mapping[Place, int]) -> None:
+        """Be as if it had just been instantiated.
+
+        :param outputs: all outputs, and the number of values of each
+        """
+
+    @abstractmethod
+    def structure(self, values: Inputs) -> None:
+        """Set structural parameters."""
+
+    @abstractmethod
+    def enter(self, inputs: Inputs) -> None:
+        """Enter the initialization mode, unless it has been entered, with these inputs."""
+
+    @abstractmethod
+    def begin(self) -> None:
+        """Leave the initialization mode: steps come next."""
+
+    @abstractmethod
+    def advance(self, now: float, size: float, inputs: Inputs) -> bool:
+        """One communication step from a time on; both in s.
+
+        :returns: whether the FMU ends the simulation
+        """
+
+    @abstractmethod
+    def end(self) -> None:
+        """Terminate the FMU."""
+
+    @abstractmethod
+    def free(self) -> None:
+        """Release the instance, in whatever state it is."""
+
+    @abstractmethod
+    def write(self, values: Inputs) -> None:
+        """Give variables their values."""
+
+    @abstractmethod
+    def read(self, places: Sequence[Place]) -> list[Values]:
+        """The values of outputs; of a clock whether it has ticked in the last step."""
+
+    @abstractmethod
+    def tune(self, values: Inputs) -> None:
+        """Set tunable parameters between two steps."""
+
+    @abstractmethod
+    def save(self) -> list[Any]:
+        """The state by FMI's own means."""
+
+    @abstractmethod
+    def restore(self, state: Sequence[Any]) -> None:
+        """Go back to a state that ``save`` gave."""
+
+
+class FmiRuntime(Runtime):
+    """One instance of an FMU in this process.
 
     :param access: FMPy's instance (:mod:`~ros2_cosim.dcp.fmi.access`)
     :param model: FMPy's description
-    :param outputs: all outputs, and the number of values of each, which may change before a run
     """
 
-    def __init__(self, access: Any, model: Any, outputs: Mapping[Place, int]) -> None:
+    def __init__(self, access: Any, model: Any) -> None:
         self._access = access
         self._model = model
-        self._outputs = outputs
+        self._outputs: Mapping[Place, int] = {}
         self._made = False
         self._clocks = ClockTimes(model)
         self._forget()
@@ -71,8 +134,9 @@ class FmiRuntime(ABC):
 
     # -- life ----------------------------------------------------------------------------------
 
-    def renew(self) -> None:
+    def renew(self, outputs: Mapping[Place, int]) -> None:
         """Be as if it had just been instantiated."""
+        self._outputs = outputs
         if self._made:
             self._access.reset()
         else:
@@ -83,8 +147,7 @@ class FmiRuntime(ABC):
     def structure(self, values: Inputs) -> None:
         """Set structural parameters."""
         self._access.enterConfigurationMode()
-        for place, items in values:
-            self.set(place, items)
+        self.write(values)
         self._access.exitConfigurationMode()
 
     def enter(self, inputs: Inputs) -> None:
@@ -108,10 +171,7 @@ class FmiRuntime(ABC):
         self._start()
 
     def advance(self, now: float, size: float, inputs: Inputs) -> bool:
-        """One communication step from a time on; both in s.
-
-        :returns: whether the FMU ends the simulation
-        """
+        """One communication step; what is true for all interface types."""
         self._ticked.clear()
         triggered = [p.reference for p, items in inputs if p.kind == CLOCK and items[0]]
         return self._advance(now, size, [i for i in inputs if i[0].kind != CLOCK], triggered)
@@ -133,16 +193,24 @@ class FmiRuntime(ABC):
 
     # -- values --------------------------------------------------------------------------------
 
+    def write(self, values: Inputs) -> None:
+        """Give variables their values."""
+        for place, items in values:
+            self.set(place, items)
+
+    def read(self, places: Sequence[Place]) -> list[Values]:
+        """The values of outputs; of a clock whether it has ticked in the last step."""
+        return [self._value(place) for place in places]
+
     def set(self, place: Place, items: Values) -> None:
         """Give a variable its values."""
         found = [bool(item) for item in items] if place.kind == "Boolean" else items
         getattr(self._access, f"set{place.kind}")([place.reference], found)
 
-    def get(self, place: Place, count: int) -> Values:
-        """The values of an output; of a clock whether it has ticked in the last step."""
+    def _value(self, place: Place) -> Values:
         if place.kind == CLOCK:
             return [int(place.reference in self._ticked)]
-        return self._sampled[place] if place.clocks else self._read(place, count)
+        return self._sampled[place] if place.clocks else self._read(place, self._outputs[place])
 
     def _read(self, place: Place, count: int) -> Values:
         get = getattr(self._access, f"get{place.kind}")
@@ -151,8 +219,7 @@ class FmiRuntime(ABC):
 
     def tune(self, values: Inputs) -> None:
         """Set tunable parameters between two steps."""
-        for place, items in values:
-            self.set(place, items)
+        self.write(values)
 
     # -- state ---------------------------------------------------------------------------------
 

@@ -24,9 +24,7 @@ class ScheduledExecutionRuntime(FmiRuntime):
 
     def _advance(self, now: float, size: float, inputs: Inputs, triggered: list[int]) -> bool:
         until = now + size
-        for place, items in inputs:
-            if not place.clocks:
-                self.set(place, items)
+        self.write([item for item in inputs if not item[0].clocks])
         time, at_once = now, 0
         priorities = {v.valueReference: int(v.priority or 0) for v in self._model.modelVariables}
         waiting = [(now, priorities[reference], reference) for reference in triggered]

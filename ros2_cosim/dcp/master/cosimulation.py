@@ -114,7 +114,7 @@ class SlaveSettings(_Section):
     process: bool = Field(
         default=False,
         strict=True,
-        description="in a scenario: the run starts it by `cosim dcp serve`",
+        description="in a scenario: it runs in its own process",
     )
     command: tuple[str, ...] | None = Field(
         default=None, description="in a scenario: the run starts it by this command"
@@ -251,6 +251,7 @@ def _made(slave: SlaveSettings, settings: CoSimulation) -> tuple[SlaveModel, Sla
         step=slave.step or settings.step,
         modes=_modes(settings),
         interface=slave.interface,
+        apart=slave.process,
     )
 
 

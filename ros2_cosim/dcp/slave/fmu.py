@@ -24,8 +24,9 @@ from pathlib import Path
 from typing import Any
 
 from ros2_cosim.dcp.description.slave_description import Causality, SlaveDescription
+from ros2_cosim.dcp.fmi.apart import ApartRuntime
 from ros2_cosim.dcp.fmi.interface_type import InterfaceType
-from ros2_cosim.dcp.fmi.runtime import FmiRuntime, Place
+from ros2_cosim.dcp.fmi.runtime import Place, Runtime
 from ros2_cosim.dcp.slave.c_source import fmu_content
 from ros2_cosim.dcp.slave.fmu_description import (
     FmuVariable,
@@ -51,7 +52,8 @@ class FmuSlave(SlaveModel):
     :param model: FMPy's description of it
     :param variables: the slave's variables in the order of its description
     :param on_intermediate: called inside communication steps with the time [s] and the outputs that
-        the FMU provides there (FMI 3.0); true asks it to return early
+        the FMU provides there (FMI 3.0); true asks it to return early; not for one that is apart
+    :param apart: run it in a process of its own
     :raises DescriptionError: it has no binary for this platform
     """
 
@@ -61,9 +63,12 @@ class FmuSlave(SlaveModel):
         model: Any,
         variables: Sequence[FmuVariable],
         on_intermediate: OnIntermediate | None = None,
+        *,
+        apart: bool = False,
     ) -> None:
         from fmpy import extract
 
+        self._apart = apart
         self._on_intermediate = on_intermediate
         self._path = path
         self._fmi = model
@@ -73,8 +78,7 @@ class FmuSlave(SlaveModel):
         self._inputs = _slots(variables, (Causality.INPUT,))
         self._outputs = _slots(variables, (Causality.OUTPUT,))
         self._parameters = _slots(variables, _PARAMETERS)
-        self._counts: dict[Place, int] = {}
-        self._runtime: FmiRuntime | None = self._load()
+        self._runtime: Runtime | None = self._load()
 
     # -- callbacks of the slave ----------------------------------------------------------------
 
@@ -83,9 +87,7 @@ class FmuSlave(SlaveModel):
         if self._runtime is None:
             self._runtime = self._load()
         runtime = self._runtime
-        for place, slots in self._outputs.items():
-            self._counts[place] = len(self._items(slots, self.outputs))
-        runtime.renew()
+        runtime.renew({p: len(items) for p, items in self._all(self._outputs, self.outputs)})
         structural = {
             place: slots
             for place, slots in self._parameters.items()
@@ -94,9 +96,8 @@ class FmuSlave(SlaveModel):
         }
         if structural:
             runtime.structure(self._all(structural, self.parameters))
-        for place, slots in self._parameters.items():
-            if not slots[0].structural:
-                runtime.set(place, self._items(slots, self.parameters))
+        rest = {p: slots for p, slots in self._parameters.items() if not slots[0].structural}
+        runtime.write(self._all(rest, self.parameters))
 
     def initialise(self) -> None:
         """Initialization mode: inputs in, initial outputs out; may be done again and again."""
@@ -159,17 +160,19 @@ class FmuSlave(SlaveModel):
     # -- inside --------------------------------------------------------------------------------
 
     @property
-    def _live(self) -> FmiRuntime:
+    def _live(self) -> Runtime:
         assert self._runtime is not None, "configure() comes before"
         return self._runtime
 
-    def _load(self) -> FmiRuntime:
+    def _load(self) -> Runtime:
         from ros2_cosim.dcp.fmi.opening import open_runtime
 
         directory = os.getcwd()  # FMPy changes it while it loads
         try:
             observer = None if self._on_intermediate is None else self._observed
-            return open_runtime(self._fmi, self._directory, self._counts, observer)
+            if self._apart:
+                return ApartRuntime(self._fmi, self._directory, self._path.name)
+            return open_runtime(self._fmi, self._directory, observer)
         except Exception as error:  # FMPy raises plain exceptions
             reason = str(error).replace(self._directory, self._path.name)
             raise DescriptionError(f"{self._path}: {' '.join(reason.split())}") from None
@@ -202,10 +205,14 @@ class FmuSlave(SlaveModel):
 
     def _read(self) -> None:
         runtime = self._live
-        for place, slots in self._outputs.items():
-            if runtime.stepping and slots[0].variable.initialization:
-                continue  # bytes that it points to are gone
-            items = runtime.get(place, self._counts[place])
+        places = [
+            place
+            for place, slots in self._outputs.items()
+            # Else bytes that it points to are gone.
+            if not (runtime.stepping and slots[0].variable.initialization)
+        ]
+        for place, items in zip(places, runtime.read(places), strict=True):
+            slots = self._outputs[place]
             if len(slots) > 1:
                 for variable, item in zip(slots, items, strict=True):
                     self.outputs[self.index[variable.variable.name]] = item
@@ -233,6 +240,7 @@ def load_fmu(
     modes: Sequence[OpMode] = (),
     interface: InterfaceType | None = None,
     on_intermediate: OnIntermediate | None = None,
+    apart: bool = False,
     **more: Any,
 ) -> tuple[FmuSlave, SlaveDescription]:
     """An FMU as a slave, and its description.
@@ -240,14 +248,14 @@ def load_fmu(
     :param step: seconds per resolution; by default the FMU's fixed or suggested step size
     :param modes: operating modes that are offered, by default NRT and SRT
     :param interface: by default the first interface type that the FMU has
-    :param on_intermediate: of :class:`FmuSlave`
+    :param on_intermediate, apart: of :class:`FmuSlave`
     :param more: further arguments of :func:`~ros2_cosim.dcp.slave.declare.describe`
     :raises DescriptionError: no FMU, none of this interface type, or none for this platform
     """
     model = read_fmu(path, interface)
     variables = fmu_variables(model)
     description = fmu_slave_description(path, model, variables, step=step, modes=modes, **more)
-    return FmuSlave(Path(path), model, variables, on_intermediate), description
+    return FmuSlave(Path(path), model, variables, on_intermediate, apart=apart), description
 
 
 def describe_fmu(

@@ -79,10 +79,12 @@ def load_slave(
     step: Fraction | None = None,
     modes: Sequence[OpMode] = (),
     interface: InterfaceType | None = None,
+    apart: bool = False,
 ) -> tuple[SlaveModel, SlaveDescription]:
     """A slave from either a Python model or an FMU.
 
     :param description: a .dcpx or .dcp file that replaces the one made from the model
+    :param apart: run an FMU in a process of its own
     :param interface: of an FMU; by default the first that it has
     :raises DescriptionError: both or none given, not there, or the description names a
         variable that the model does not have
@@ -94,7 +96,7 @@ def load_slave(
         from ros2_cosim.dcp.slave.fmu import load_fmu
 
         made: tuple[SlaveModel, SlaveDescription] = load_fmu(
-            base / fmu, step=step, modes=modes, interface=interface
+            base / fmu, step=step, modes=modes, interface=interface, apart=apart
         )
     else:
         made = load_model(str(model), directory=base, step=step, modes=modes)

@@ -96,6 +96,7 @@ class FmuLaw(FileLaw):
     interface: InterfaceType | None = Field(
         default=None, description="interface type of the FMU; default: the first that it has"
     )
+    process: bool = Field(default=False, strict=True, description="run the FMU in its own process")
     inputs: dict[str, Any] = Field(
         default_factory=dict,
         description="input of the FMU: a value of the measurement, as gap, predecessor.speed or "
@@ -134,7 +135,9 @@ class FmuLaw(FileLaw):
         :raises ConfigurationError: it does not fit, or cannot be loaded
         """
         bound = self._bound = self._bind(where)
-        slave = self._slave = FmuSlave(Path(self.file), bound.model, bound.variables)
+        slave = self._slave = FmuSlave(
+            Path(self.file), bound.model, bound.variables, apart=self.process
+        )
         slave.bind(bound.description, _structure(bound.description), bound.values)
         self._time, self._step = 0.0, None
         try:
