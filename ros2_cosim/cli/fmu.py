@@ -34,8 +34,9 @@ def fmu(
             "as an SSP 1.0."
         ),
     ] = None,
+    fmi: Annotated[str, typer.Option(help="Version of FMI: 2.0 or 3.0.")] = "2.0",
 ) -> None:
-    """Write a scenario or a control law as an FMU (2.0, co-simulation) for this platform.
+    """Write a scenario or a control law as an FMU for co-simulation on this platform.
 
     The FMU of a scenario needs this installation, an SSP does not.
     """
@@ -49,7 +50,7 @@ def fmu(
         from ros2_cosim.dcp.export.fmu_export import export_fmu
 
         with clear_errors():
-            print(export_fmu(Path(source), out, settings or ()))
+            print(export_fmu(Path(source), out, settings or (), fmi=fmi))
         return
     from ros2_cosim.driving.controllers.law_as_fmu import build_law
 
@@ -60,4 +61,4 @@ def fmu(
             raise typer.BadParameter(f"--set: found '{text}'; allowed is parameter=value")
         given[key.strip()] = value.strip()
     with clear_errors():
-        print(build_law(source, out, given))
+        print(build_law(source, out, given, fmi=fmi))

@@ -7,8 +7,10 @@ import os
 import signal
 import subprocess
 import sys
+import tempfile
 import zipfile
 from collections.abc import Iterator
+from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
@@ -22,10 +24,13 @@ from support.patience import until
 from typer.testing import CliRunner
 
 from ros2_cosim.cli.main import app
+from ros2_cosim.core.documents.fmi3 import TIME_REFERENCE
 from ros2_cosim.core.kernel.errors import ConfigurationError
 from ros2_cosim.core.run.inproc import run_inproc
 from ros2_cosim.core.scenario.schema import load_scenario
 from ros2_cosim.dcp.export.fmu_export import export_fmu
+from ros2_cosim.dcp.slave.fmu import load_fmu
+from ros2_cosim.dcp.slave.slave_model import StepInfo
 
 TEST = str(Path(__file__).parents[1])
 
@@ -116,9 +121,19 @@ def opened(tmp_path: Path) -> Iterator[Any]:
     assert children() == before
 
 
-def test_fmpy_steps_the_platoon_to_the_trace_of_a_run(platoon: Path, tmp_path: Path) -> None:
-    (tmp_path / "run").mkdir()
-    expected = run_inproc(load_scenario(PLATOON, SHORT), tmp_path / "run", record=False)
+@pytest.fixture(scope="module")
+def expected_trace() -> str:
+    with tempfile.TemporaryDirectory() as out:
+        return run_inproc(load_scenario(PLATOON, SHORT), Path(out), record=False).trace_sha256
+
+
+@pytest.mark.parametrize("fmi", ["2.0", "3.0"])
+def test_fmpy_steps_the_platoon_to_the_trace_of_a_run(
+    fmi: str, platoon: Path, expected_trace: str, tmp_path: Path
+) -> None:
+    if fmi == "3.0":
+        platoon = export_fmu(PLATOON, tmp_path / "platoon.fmu", [*SHORT, SEAM], fmi=fmi)
+    assert read_model_description(str(platoon)).fmiVersion == fmi
     assert validate_fmu(str(platoon)) == []
     before = children()
     result = simulate_fmu(
@@ -130,8 +145,30 @@ def test_fmpy_steps_the_platoon_to_the_trace_of_a_run(platoon: Path, tmp_path: P
     assert list(result["run.finished"]) == [False] * 100 + [True]
     assert result["leader.x"][0] == 700.0 and 720.0 < result["leader.x"][-1] < 730.0
     summary = (tmp_path / "out" / "summary.json").read_text(encoding="utf-8")
-    assert expected.trace_sha256 in summary
+    assert expected_trace in summary
     assert (tmp_path / "out" / "bag" / "metadata.yaml").is_file()
+
+
+def test_an_fmu_of_fmi_3_takes_inputs_and_says_what_is_wrong(echo: Path, tmp_path: Path) -> None:
+    fmu = tmp_path / "echo3.fmu"
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("PYTHONPATH", TEST)
+        export_fmu(echo.with_suffix(".yaml"), fmu, fmi="3.0")
+    slave, description = load_fmu(fmu, step=Fraction(1, 100))
+    slave.bind(description)
+    slave.configure({})
+    for step in range(3):
+        slave.set("wish.throttle", step / 4)
+        slave.do_step(StepInfo(step, 1, Fraction(1, 100)))
+        assert slave.get("seen.throttle") == step / 4
+    with pytest.raises(FMICallException):
+        slave.advance(0.5, 0.01)
+    access = slave._live._access  # type: ignore[attr-defined]
+    assert access.getFloat64([TIME_REFERENCE, 0, TIME_REFERENCE]) == [0.03, 0.5, 0.03]
+    with pytest.raises(FMICallException):
+        access.getFMUState()
+    slave.stop()
+    slave.close()
 
 
 def test_equal_scenarios_are_equal_fmus(platoon: Path, tmp_path: Path) -> None:

@@ -6,6 +6,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+from fmpy import read_model_description
 from fmpy.validation import validate_fmu
 from typer.testing import CliRunner
 
@@ -44,14 +45,16 @@ def built_in(tmp_path_factory: pytest.TempPathFactory) -> Summary:
     return platoon(tmp_path_factory.mktemp("law"), "ploeg_cacc")
 
 
-@pytest.mark.parametrize("form", ["C source", "C FMU", "Python FMU", "node"])
+@pytest.mark.parametrize(
+    "form", ["C source", "C FMU 2.0", "C FMU 3.0", "Python FMU 2.0", "Python FMU 3.0", "node"]
+)
 def test_the_platoon_drives_the_same(form: str, built_in: Summary, tmp_path: Path) -> None:
     if form == "C source":
         law = C_SOURCE
-    elif form == "C FMU":
-        law = build_law(str(C_SOURCE), tmp_path / "c.fmu")
-    elif form == "Python FMU":
-        law = build_law("ploeg_cacc", tmp_path / "python.fmu")
+    elif form.startswith("C FMU"):
+        law = build_law(str(C_SOURCE), tmp_path / "c.fmu", fmi=form[-3:])
+    elif form.startswith("Python FMU"):
+        law = build_law("ploeg_cacc", tmp_path / "python.fmu", fmi=form[-3:])
     else:
         law = tmp_path / "node.py"
         law.write_text(NODE)
@@ -78,9 +81,13 @@ def test_the_command_builds_fmus_that_others_accept(
         "    def acceleration(self, m): return self.gain * m.gap_error\n"
     )
     for law, name in ((str(C_SOURCE), "ploeg_cacc.fmu"), ("mine.py:MyLaw", "MyLaw.fmu")):
-        done = CliRunner().invoke(app, ["fmu", law])
-        assert done.exit_code == 0 and done.stdout.strip() == name
-        assert validate_fmu(name) == []
+        for version in ("2.0", "3.0"):
+            done = CliRunner().invoke(app, ["fmu", law, "--fmi", version])
+            assert done.exit_code == 0 and done.stdout.strip() == name
+            assert validate_fmu(name) == []
+            assert read_model_description(name).fmiVersion == version
+    done = CliRunner().invoke(app, ["fmu", str(C_SOURCE), "--fmi", "1.0"])
+    assert (done.exit_code, "found 1.0; allowed are 2.0, 3.0" in done.stderr) == (1, True)
 
 
 @pytest.mark.parametrize(

@@ -108,21 +108,8 @@ def description_of(model: Fmi2Model, variables: Sequence[Fmi2Variable]) -> bytes
     if model.once:
         interface.set("canBeInstantiatedOnlyOncePerProcess", "true")
     interface.set("canNotUseMemoryManagementFunctions", "true")
-    units = dict.fromkeys(v.unit for v in variables if v.unit is not None)
-    if units:
-        definitions = Xml.SubElement(root, "UnitDefinitions")
-        for name in units:
-            unit = Xml.SubElement(definitions, "Unit", name=name)
-            base = base_unit(name)
-            if base is not None:
-                content = {key: str(value) for key, value in base.exponents.items()}
-                if base.factor != 1.0:
-                    content["factor"] = repr(base.factor)
-                Xml.SubElement(unit, "BaseUnit", content)
-    experiment = Xml.SubElement(root, "DefaultExperiment", startTime="0")
-    if model.stop is not None:
-        experiment.set("stopTime", repr(model.stop))
-    experiment.set("stepSize", repr(model.step))
+    add_units(root, variables)
+    add_experiment(root, model)
     listed = Xml.SubElement(root, "ModelVariables")
     for reference, variable in enumerate(variables):
         _add_variable(listed, reference, variable)
@@ -134,6 +121,30 @@ def description_of(model: Fmi2Model, variables: Sequence[Fmi2Variable]) -> bytes
                 Xml.SubElement(unknowns, "Unknown", index=str(index))
     Xml.indent(root)
     return bytes(Xml.tostring(root, encoding="utf-8", xml_declaration=True))
+
+
+def add_units(root: Xml.Element, variables: Sequence[Fmi2Variable]) -> None:
+    """Add the definitions of all units that variables have."""
+    units = dict.fromkeys(v.unit for v in variables if v.unit is not None)
+    if not units:
+        return
+    definitions = Xml.SubElement(root, "UnitDefinitions")
+    for name in units:
+        unit = Xml.SubElement(definitions, "Unit", name=name)
+        base = base_unit(name)
+        if base is not None:
+            content = {key: str(value) for key, value in base.exponents.items()}
+            if base.factor != 1.0:
+                content["factor"] = repr(base.factor)
+            Xml.SubElement(unit, "BaseUnit", content)
+
+
+def add_experiment(root: Xml.Element, model: Fmi2Model) -> None:
+    """Add the suggested step and end."""
+    experiment = Xml.SubElement(root, "DefaultExperiment", startTime="0")
+    if model.stop is not None:
+        experiment.set("stopTime", repr(model.stop))
+    experiment.set("stepSize", repr(model.step))
 
 
 def _add_variable(listed: Xml.Element, reference: int, variable: Fmi2Variable) -> None:
@@ -150,13 +161,14 @@ def _add_variable(listed: Xml.Element, reference: int, variable: Fmi2Variable) -
         scalar.set("description", variable.description)
     kind = Xml.SubElement(scalar, _TYPES[variable.kind])
     if variable.causality != "output":
-        start = variable.kind() if variable.start is None else variable.start
-        kind.set("start", _text(start))
+        kind.set("start", start_text(variable))
     if variable.unit is not None:
         kind.set("unit", variable.unit)
 
 
-def _text(value: float | int | bool | str) -> str:
+def start_text(variable: Fmi2Variable) -> str:
+    """The start value of a variable, as both versions of FMI write it."""
+    value = variable.kind() if variable.start is None else variable.start
     if isinstance(value, bool):
         return "true" if value else "false"
     if isinstance(value, float):

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """The process behind an FMU that is a scenario: one for each instance.
 
-It does what the library of the FMU asks for (``fmu_library.cpp``), over the socket that it was
+It does what the library of the FMU asks for (``fmu_library.h``), over the socket that it was
 started with, and ends when that is closed. ``fmu_export`` writes the FMU.
 """
 

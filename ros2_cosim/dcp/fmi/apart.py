@@ -18,7 +18,7 @@ from typing import Any
 
 from ros2_cosim.core.documents.installed import module_command
 from ros2_cosim.core.documents.one_line import one_line
-from ros2_cosim.dcp.fmi.runtime import Inputs, Place, Runtime, Values
+from ros2_cosim.dcp.fmi.runtime import FmuPlace, Inputs, Runtime, Values
 from ros2_cosim.dcp.wire.errors import SlaveFault
 
 #: A process that has nothing more to do ends within this time [s], or is killed.
@@ -46,7 +46,7 @@ class ApartRuntime(Runtime):
             self.free()
             raise
 
-    def renew(self, outputs: Mapping[Place, int]) -> None:
+    def renew(self, outputs: Mapping[FmuPlace, int]) -> None:
         """Be as if it had just been instantiated."""
         self._ask("renew", dict(outputs))
         self.initializing = self.stepping = False
@@ -86,7 +86,7 @@ class ApartRuntime(Runtime):
         """Give variables their values."""
         self._ask("write", values)
 
-    def read(self, places: Sequence[Place]) -> list[Values]:
+    def read(self, places: Sequence[FmuPlace]) -> list[Values]:
         """The values of outputs."""
         found: list[Values] = self._ask("read", places)
         return found

@@ -12,7 +12,7 @@ from math import isclose
 from typing import Any
 
 from ros2_cosim.dcp.fmi.interface_type import steps_vary
-from ros2_cosim.dcp.fmi.runtime import MAX_EVENTS, EventRuntime, Inputs, Observer, Place
+from ros2_cosim.dcp.fmi.runtime import MAX_EVENTS, EventRuntime, FmuPlace, Inputs, Observer
 from ros2_cosim.dcp.wire.errors import SlaveFault
 
 
@@ -53,7 +53,7 @@ class CoSimulationRuntime(EventRuntime):
         return more
 
     @property
-    def _seen(self) -> dict[Place, int]:
+    def _seen(self) -> dict[FmuPlace, int]:
         return {place: count for place, count in self._outputs.items() if place.intermediate}
 
     def _intermediate(  # FMI's own signature

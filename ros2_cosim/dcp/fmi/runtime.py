@@ -21,7 +21,7 @@ CLOCK = "Clock"
 MAX_EVENTS = 1000
 
 
-class Place(NamedTuple):
+class FmuPlace(NamedTuple):
     """Where a variable is in an FMU.
 
     ``name`` is that in the FMU, and ``kind`` the name of FMI's access functions: ``setFloat64`` for
@@ -40,8 +40,8 @@ class Place(NamedTuple):
 
 Values = list[Any]
 """The values of one variable: several for an array."""
-Inputs = Sequence[tuple[Place, Values]]
-Observer = Callable[[float, Mapping[Place, Values]], bool | None]
+Inputs = Sequence[tuple[FmuPlace, Values]]
+Observer = Callable[[float, Mapping[FmuPlace, Values]], bool | None]
 """Called inside a communication step with the time [s] and the outputs that may be read there; true
 asks the FMU to return early."""
 
@@ -56,7 +56,7 @@ class Runtime(ABC):
     stepping = False
 
     @abstractmethod
-    def renew(self, outputs: Mapping[Place, int]) -> None:
+    def renew(self, outputs: Mapping[FmuPlace, int]) -> None:
         """Be as if it had just been instantiated.
 
         :param outputs: all outputs, and the number of values of each
@@ -94,7 +94,7 @@ class Runtime(ABC):
         """Give variables their values."""
 
     @abstractmethod
-    def read(self, places: Sequence[Place]) -> list[Values]:
+    def read(self, places: Sequence[FmuPlace]) -> list[Values]:
         """The values of outputs; of a clock whether it has ticked in the last step."""
 
     @abstractmethod
@@ -120,7 +120,7 @@ class FmiRuntime(Runtime):
     def __init__(self, access: Any, model: Any) -> None:
         self._access = access
         self._model = model
-        self._outputs: Mapping[Place, int] = {}
+        self._outputs: Mapping[FmuPlace, int] = {}
         self._made = False
         self._clocks = ClockTimes(model)
         self._forget()
@@ -130,11 +130,11 @@ class FmiRuntime(Runtime):
         #: Variable -> the values that it has.
         self._given: dict[str, Values] = {}
         self._ticked: set[int] = set()
-        self._sampled: dict[Place, Values] = {}
+        self._sampled: dict[FmuPlace, Values] = {}
 
     # -- life ----------------------------------------------------------------------------------
 
-    def renew(self, outputs: Mapping[Place, int]) -> None:
+    def renew(self, outputs: Mapping[FmuPlace, int]) -> None:
         """Be as if it had just been instantiated."""
         self._outputs = outputs
         if self._made:
@@ -198,21 +198,21 @@ class FmiRuntime(Runtime):
         for place, items in values:
             self.set(place, items)
 
-    def read(self, places: Sequence[Place]) -> list[Values]:
+    def read(self, places: Sequence[FmuPlace]) -> list[Values]:
         """The values of outputs; of a clock whether it has ticked in the last step."""
         return [self._value(place) for place in places]
 
-    def set(self, place: Place, items: Values) -> None:
+    def set(self, place: FmuPlace, items: Values) -> None:
         """Give a variable its values."""
         found = [bool(item) for item in items] if place.kind == "Boolean" else items
         getattr(self._access, f"set{place.kind}")([place.reference], found)
 
-    def _value(self, place: Place) -> Values:
+    def _value(self, place: FmuPlace) -> Values:
         if place.kind == CLOCK:
             return [int(place.reference in self._ticked)]
         return self._sampled[place] if place.clocks else self._read(place, self._outputs[place])
 
-    def _read(self, place: Place, count: int) -> Values:
+    def _read(self, place: FmuPlace, count: int) -> Values:
         get = getattr(self._access, f"get{place.kind}")
         found = get([place.reference]) if count == 1 else get([place.reference], count)
         return [_plain(item, place.kind) for item in found]
@@ -257,7 +257,7 @@ class FmiRuntime(Runtime):
 
     # -- for them ------------------------------------------------------------------------------
 
-    def _changed(self, inputs: Inputs) -> list[tuple[Place, Values]]:
+    def _changed(self, inputs: Inputs) -> list[tuple[FmuPlace, Values]]:
         """Inputs without a clock that have another value than before."""
         found = [(p, v) for p, v in inputs if not p.clocks and self._given.get(p.name) != v]
         self._given.update((p.name, v) for p, v in found)

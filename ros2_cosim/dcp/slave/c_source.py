@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A C function as an FMU (FMI 2.0, co-simulation): its signature says what its variables are.
+"""A C function as an FMU (co-simulation): its signature says what its variables are.
 
 Example::
 
@@ -46,11 +46,11 @@ from ros2_cosim.core.documents.fmi2 import (
     Fmi2Model,
     Fmi2Variable,
     compile_library,
-    description_of,
     found_compiler,
     packed,
     this_platform,
 )
+from ros2_cosim.core.documents.fmi3 import INCLUDED, FmiFormat, fmi_format
 from ros2_cosim.core.kernel.errors import ConfigurationError
 from ros2_cosim.dcp.wire.errors import DescriptionError
 
@@ -64,7 +64,7 @@ MAX_SOURCE: Final = 16_000_000
 MAX_ELEMENTS: Final = 1000
 #: Step that the FMU suggests [s].
 SUGGESTED_STEP: Final = 0.01
-_WRAPPER: Final = Path(__file__).with_name("c_function.c")
+_HERE: Final = Path(__file__).parent
 _NAMESPACE: Final = uuid.UUID("1d4c64b0-3c1c-5f0b-8f4e-7b0c1f1d9a52")
 #: Without fused operations results are equal to those of the same formula in Python.
 _FLAGS: Final = ("-shared", "-fPIC", "-O2", "-ffp-contract=off", "-fvisibility=hidden", "-s")
@@ -255,12 +255,17 @@ def _tuned(
 
 
 def c_fmu(
-    path: Path, *, compiled: bool = True, starts: Mapping[str, float | int] | None = None
+    path: Path,
+    *,
+    compiled: bool = True,
+    starts: Mapping[str, float | int] | None = None,
+    fmi: str = "2.0",
 ) -> bytes:
     """The FMU of a C file.
 
     :param compiled: with its library; otherwise it can only be described
     :param starts: other start values of parameters
+    :param fmi: version of FMI
     :raises DescriptionError: the file cannot be read, has no such function, a parameter is not
         there, there is no compiler, or it finds errors
     """
@@ -277,7 +282,8 @@ def c_fmu(
         for variable in function.tuned
     )
     function = function._replace(tuned=tuned)
-    identity = function.source + repr((function.name, tuned)).encode() + _WRAPPER.read_bytes()
+    form = fmi_format(fmi)
+    identity = function.source + repr((function.name, tuned)).encode() + _wrapper(form)
     model = Fmi2Model(
         function.name,
         str(uuid.uuid5(_NAMESPACE, identity.hex())),
@@ -285,10 +291,10 @@ def c_fmu(
         step=SUGGESTED_STEP,
         once=True,
     )
-    content = {"modelDescription.xml": description_of(model, function.variables)}
+    content = {"modelDescription.xml": form.describe(model, function.variables)}
     if compiled:
         try:
-            content[f"binaries/{this_platform()}/{model.name}.so"] = _library(function, model.guid)
+            content[form.library(model.name)] = _library(function, model.guid, form)
         except ConfigurationError as error:
             raise DescriptionError(f"{path}: {error}") from None
         content[f"sources/{path.name}"] = function.source
@@ -322,12 +328,17 @@ def _compiler() -> str:
     return found_compiler(os.environ.get("CC"), "gcc", "CC")
 
 
-def _library(function: CFunction, guid: str) -> bytes:
+def _wrapper(form: FmiFormat) -> bytes:
+    """The part of the library that does not depend on the signature."""
+    return (_HERE / f"c_function_fmi{form.number}.c").read_bytes()
+
+
+def _library(function: CFunction, guid: str, form: FmiFormat) -> bytes:
     compiler = _compiler()
     with tempfile.TemporaryDirectory(prefix="c-source-") as directory:
         wrapper, library = Path(directory) / "wrapper.c", Path(directory) / "model.so"
-        wrapper.write_text(_generated(function, guid) + _WRAPPER.read_text("utf-8"), "utf-8")
-        command = [compiler, "-std=gnu11", *_FLAGS, "-o", str(library)]
+        wrapper.write_bytes(_generated(function, guid).encode() + _wrapper(form))
+        command = [compiler, "-std=gnu11", *_FLAGS, f"-I{INCLUDED}", "-o", str(library)]
         sources = [str(wrapper), str(function.path), "-lm"]
         compile_library([*command, *sources], f"'{function.path.name}'")
         return library.read_bytes()

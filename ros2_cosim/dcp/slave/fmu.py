@@ -26,7 +26,7 @@ from typing import Any
 from ros2_cosim.dcp.description.slave_description import Causality, SlaveDescription
 from ros2_cosim.dcp.fmi.apart import ApartRuntime
 from ros2_cosim.dcp.fmi.interface_type import InterfaceType
-from ros2_cosim.dcp.fmi.runtime import Place, Runtime
+from ros2_cosim.dcp.fmi.runtime import FmuPlace, Runtime
 from ros2_cosim.dcp.slave.c_source import fmu_content
 from ros2_cosim.dcp.slave.fmu_description import (
     FmuVariable,
@@ -40,7 +40,7 @@ from ros2_cosim.dcp.wire.errors import DescriptionError, SlaveFault
 from ros2_cosim.dcp.wire.values import Value
 
 _PARAMETERS = (Causality.PARAMETER, Causality.STRUCTURAL)
-Slots = dict[Place, list[FmuVariable]]
+Slots = dict[FmuPlace, list[FmuVariable]]
 """The variables of a slave at each place of its FMU: one, or one for each element."""
 OnIntermediate = Callable[[float, Mapping[str, Value]], bool | None]
 
@@ -184,7 +184,7 @@ class FmuSlave(SlaveModel):
             self._runtime.free()
         self._runtime = None
 
-    def _observed(self, time: float, found: Mapping[Place, list[Any]]) -> bool | None:
+    def _observed(self, time: float, found: Mapping[FmuPlace, list[Any]]) -> bool | None:
         assert self._on_intermediate is not None
         values = {}
         for place, items in found.items():
@@ -200,7 +200,7 @@ class FmuSlave(SlaveModel):
             items += value if isinstance(value, tuple) else [value]
         return items
 
-    def _all(self, slots: Slots, values: Sequence[Value]) -> list[tuple[Place, list[Any]]]:
+    def _all(self, slots: Slots, values: Sequence[Value]) -> list[tuple[FmuPlace, list[Any]]]:
         return [(place, self._items(found, values)) for place, found in slots.items()]
 
     def _read(self) -> None:

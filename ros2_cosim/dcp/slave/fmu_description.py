@@ -36,7 +36,7 @@ from ros2_cosim.dcp.fmi.interface_type import (
     offers_clocks,
     steps_vary,
 )
-from ros2_cosim.dcp.fmi.runtime import CLOCK, Place
+from ros2_cosim.dcp.fmi.runtime import CLOCK, FmuPlace
 from ros2_cosim.dcp.slave.c_source import SUFFIX, fmu_content, require_compiler
 from ros2_cosim.dcp.slave.declare import DEFAULT_MODES, describe
 from ros2_cosim.dcp.wire.enums import DataType, OpMode
@@ -83,7 +83,7 @@ class FmuVariable(NamedTuple):
     """
 
     variable: Variable
-    place: Place
+    place: FmuPlace
     structural: bool = False
     fmi_start: Any = None
 
@@ -182,9 +182,9 @@ def fmu_variables(model: Any) -> list[FmuVariable]:
     return [_variable(model, v, n, structural, place) for n, (v, place) in enumerate(chosen, 1)]
 
 
-def _parts(v: Any, kept: Mapping[int, int]) -> list[tuple[Any, Place]]:
+def _parts(v: Any, kept: Mapping[int, int]) -> list[tuple[Any, FmuPlace]]:
     """The variable, or one for each element; those share a place."""
-    place = Place(
+    place = FmuPlace(
         v.name,
         v.type,
         v.valueReference,
@@ -297,7 +297,7 @@ def _dimension(v: Any, dimension: Any, structural: Mapping[int, int]) -> Dimensi
 
 # Complex, yet one table: each branch is a case in which FMI and DCP say a thing differently.
 def _variable(
-    model: Any, v: Any, number: int, structural: Mapping[int, int], place: Place
+    model: Any, v: Any, number: int, structural: Mapping[int, int], place: FmuPlace
 ) -> FmuVariable:
     if place.kind == "Enumeration":
         place = place._replace(kind="Integer" if model.fmiVersion == "2.0" else "Int64")

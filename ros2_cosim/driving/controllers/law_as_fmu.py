@@ -45,12 +45,19 @@ _OWN: Final = tuple(
 )  # fmt: skip
 
 
-def build_law(law: str, out: Path | None = None, settings: Mapping[str, str] | None = None) -> Path:
+def build_law(
+    law: str,
+    out: Path | None = None,
+    settings: Mapping[str, str] | None = None,
+    *,
+    fmi: str = "2.0",
+) -> Path:
     """Write a control law as an FMU.
 
     :param law: as for ``--controllers``: a C file, a name, ``module:Class`` or ``file.py:Class``
     :param out: the FMU (default: the name of the law in the working directory)
     :param settings: parameter -> its value as text, which becomes its start value
+    :param fmi: version of FMI
     :returns: where it is
     :raises ConfigurationError: there is no such law or parameter, or no compiler
     """
@@ -61,7 +68,7 @@ def build_law(law: str, out: Path | None = None, settings: Mapping[str, str] | N
     values = {key: _number(key, text) for key, text in (settings or {}).items()}
     if law.endswith(SUFFIX):
         try:
-            write_atomically(target, c_fmu(Path(law), starts=values))
+            write_atomically(target, c_fmu(Path(law), starts=values, fmi=fmi))
         except OSError as error:
             raise ConfigurationError(f"{target}: {cause_of(error)}") from None
         return target
@@ -75,7 +82,8 @@ def build_law(law: str, out: Path | None = None, settings: Mapping[str, str] | N
     guid = str(uuid.uuid5(_NAMESPACE, content + repr(variables)))
     model = Fmi2Model(name, guid, f"control law {name}", step=SUGGESTED_STEP, needs_tool=True)
     resources = {LAW_FILE: content.encode()}
-    write_served(target, model, variables, resources, "ros2_cosim.driving.controllers.law_as_fmu")
+    module = "ros2_cosim.driving.controllers.law_as_fmu"
+    write_served(target, model, variables, resources, module, fmi=fmi)
     return target
 
 

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// The library of an FMU that is a scenario: functions of FMI 2.0 for Co-Simulation, each of which is one
-// exchange with the process that has the scenario (ros2_cosim/dcp/export/fmu_instance.py).
+#ifndef FMU_LIBRARY_H_
+#define FMU_LIBRARY_H_
+// What the libraries of FMI 2.0 and 3.0 share, for an FMU that is a scenario: each of its functions is
+// one exchange with the process that has the scenario (ros2_cosim/dcp/export/fmu_instance.py).
 //
 // An exchange is a request (length, operation, data) and an answer (length, status, data) over a socket
 // that these two processes alone have. The process ends when its end of the socket is closed: with
@@ -28,16 +30,6 @@ namespace {
 
 enum Status { kOk = 0, kWarning = 1, kDiscard = 2, kError = 3, kFatal = 4 };
 
-using Logger = void (*)(void *, const char *, int, const char *, const char *, ...);
-
-struct Callbacks {
-  Logger logger;
-  void *(*allocate)(size_t, size_t);
-  void (*release)(void *);
-  void (*step_finished)(void *, int);
-  void *environment;
-};
-
 // The file descriptor that the socket has in the process.
 constexpr int kSocketOfProcess = 3;
 // The process has written its results when it is told to go: what is left takes a moment.
@@ -47,21 +39,20 @@ constexpr int kOpenDirectories = 8;
 
 struct Instance {
   std::string name;
-  Callbacks callbacks{};
+  // Tells the importer a line, as its version of FMI does.
+  void (*report)(const Instance &, int status, const std::string &text) = nullptr;
+  const void *logger = nullptr;
+  void *environment = nullptr;
   int socket = -1;
   pid_t process = -1;
   // Directory that the process made for itself and removes, unless it is killed; or empty.
   std::string scratch;
-  // What fmi2GetString has given; valid until the next call.
+  // The strings that were given last; valid until the next call.
   std::vector<std::string> texts;
+  double time = 0.0;
 
   int say(int status, const std::string &text) const {
-    if (callbacks.logger != nullptr) {
-      std::string format;  // not every importer passes arguments on: the text is the format
-      for (char c : text) format += c == '%' ? std::string("%%") : std::string(1, c);
-      callbacks.logger(callbacks.environment, name.c_str(), status, "logStatusError",
-                       format.c_str());
-    }
+    if (report != nullptr) report(*this, status, text);
     return status;
   }
 };
@@ -139,48 +130,76 @@ std::string references(const unsigned *which, size_t count) {
   return data;
 }
 
-template <typename T>
+// Values cross the socket as a type of their own.
+template <typename Wire, typename T>
 int get(void *component, char kind, const unsigned *which, size_t count, T *values) {
   std::string data = references(which, count);
   const int status = ask(static_cast<Instance *>(component), kind, data);
   size_t at = 0;
   for (size_t i = 0; status == kOk && i < count; ++i) {
-    if (!take(data, at, values[i])) return kFatal;
+    Wire value;
+    if (!take(data, at, value)) return kFatal;
+    values[i] = static_cast<T>(value);
   }
   return status;
 }
 
-template <typename T>
+template <typename Wire, typename T>
 int set(void *component, char kind, const unsigned *which, size_t count, const T *values) {
   std::string data = references(which, count);
-  for (size_t i = 0; i < count; ++i) put<T>(data, values[i]);
+  for (size_t i = 0; i < count; ++i) put<Wire>(data, values[i]);
   return tell(component, kind, data);
+}
+
+int get_texts(void *component, const unsigned *which, size_t n, const char **values) {
+  Instance *instance = static_cast<Instance *>(component);
+  std::string data = references(which, n);
+  const int status = ask(instance, 't', data);
+  if (status != kOk) return status;
+  instance->texts.assign(n, "");
+  size_t at = 0;
+  for (size_t i = 0; i < n; ++i) {
+    uint32_t length = 0;
+    if (!take(data, at, length) || data.size() - at < length) return kFatal;
+    instance->texts[i] = data.substr(at, length);
+    at += length;
+    values[i] = instance->texts[i].c_str();
+  }
+  return kOk;
+}
+
+int set_texts(void *component, const unsigned *which, size_t n, const char *const *values) {
+  std::string data = references(which, n);
+  for (size_t i = 0; i < n; ++i) put_text(data, values[i]);
+  return tell(component, '4', data);
+}
+
+int setup(void *component, double start_time) {
+  static_cast<Instance *>(component)->time = start_time;
+  std::string data;
+  put<double>(data, start_time);
+  return tell(component, 'S', data);
+}
+
+int begin(void *component) {
+  Instance *instance = static_cast<Instance *>(component);
+  std::string data;
+  const int status = ask(instance, 'X', data);
+  if (status == kOk) instance->scratch = data;
+  return status;
+}
+
+int step(void *component, double time, double size) {
+  std::string data;
+  put<double>(data, time);
+  put<double>(data, size);
+  const int status = tell(component, 'D', data);
+  if (status == kOk) static_cast<Instance *>(component)->time = time + size;
+  return status;
 }
 
 int refuse(void *component, const char *what) {
   return static_cast<Instance *>(component)->say(kError, std::string(what) + ": not offered");
-}
-
-// The path of a file: URI.
-std::string path_of(const char *location) {
-  std::string uri = location == nullptr ? "" : location;
-  for (const char *prefix : {"file://localhost", "file://", "file:"}) {
-    if (uri.rfind(prefix, 0) == 0) {
-      uri.erase(0, std::strlen(prefix));
-      break;
-    }
-  }
-  std::string path;
-  for (size_t i = 0; i < uri.size(); ++i) {
-    if (uri[i] == '%' && i + 2 < uri.size()) {
-      path += static_cast<char>(std::strtol(uri.substr(i + 1, 2).c_str(), nullptr, 16));
-      i += 2;
-    } else {
-      path += uri[i];
-    }
-  }
-  while (path.size() > 1 && path.back() == '/') path.pop_back();
-  return path;
 }
 
 // The command that starts the process: one word a line, as written by the export.
@@ -259,31 +278,17 @@ void end(Instance *instance) {
   delete instance;
 }
 
-}  // namespace
-
-#define FMI extern "C" __attribute__((visibility("default")))
-
-FMI const char *fmi2GetTypesPlatform() { return "default"; }
-FMI const char *fmi2GetVersion() { return "2.0"; }
-
-FMI void *fmi2Instantiate(const char *name, int type, const char *guid, const char *location,
-                          const Callbacks *callbacks, int, int) {
-  Instance *instance = new Instance;
-  instance->name = name == nullptr ? "" : name;
-  if (callbacks != nullptr) instance->callbacks = *callbacks;
-  const std::string resources = path_of(location);
+// The instance whose process has been started, or null.
+Instance *instantiate(Instance *instance, const std::string &resources, const char *token) {
   std::vector<std::string> words = command_of(resources);
-  if (type != 1) {
-    instance->say(kError, "fmi2Instantiate: the FMU is for co-simulation");
-  } else if (words.empty()) {
-    instance->say(kError, "fmi2Instantiate: no resources at " + resources);
+  if (words.empty()) {
+    instance->say(kError, "instantiate: no resources at " + resources);
   } else {
     words.push_back(resources);
-    words.push_back(guid == nullptr ? "" : guid);
+    words.push_back(token == nullptr ? "" : token);
     const int error = start(instance, words);
     if (error != 0) {
-      instance->say(kError, "fmi2Instantiate: cannot start " + words[0] + ": " +
-                                std::strerror(error) +
+      instance->say(kError, "instantiate: cannot start " + words[0] + ": " + std::strerror(error) +
                                 " (COSIM_PYTHON names the Python of ros2_cosim)");
     } else if (tell(instance, 'I') == kOk) {
       return instance;
@@ -293,105 +298,8 @@ FMI void *fmi2Instantiate(const char *name, int type, const char *guid, const ch
   return nullptr;
 }
 
-FMI void fmi2FreeInstance(void *c) {
-  if (c != nullptr) end(static_cast<Instance *>(c));
-}
+}  // namespace
 
-FMI int fmi2SetDebugLogging(void *, int, size_t, const char *const *) { return kOk; }
+#define FMI extern "C" __attribute__((visibility("default")))
 
-FMI int fmi2SetupExperiment(void *c, int, double, double start_time, int, double) {
-  std::string data;
-  put<double>(data, start_time);
-  return tell(c, 'S', data);
-}
-
-FMI int fmi2EnterInitializationMode(void *c) { return tell(c, 'N'); }
-FMI int fmi2ExitInitializationMode(void *c) {
-  Instance *instance = static_cast<Instance *>(c);
-  std::string data;
-  const int status = ask(instance, 'X', data);
-  if (status == kOk) instance->scratch = data;
-  return status;
-}
-FMI int fmi2Terminate(void *c) { return tell(c, 'T'); }
-FMI int fmi2Reset(void *c) { return tell(c, 'R'); }
-
-FMI int fmi2GetReal(void *c, const unsigned *which, size_t n, double *values) {
-  return get(c, 'r', which, n, values);
-}
-FMI int fmi2GetInteger(void *c, const unsigned *which, size_t n, int *values) {
-  return get(c, 'i', which, n, values);
-}
-FMI int fmi2GetBoolean(void *c, const unsigned *which, size_t n, int *values) {
-  return get(c, 'b', which, n, values);
-}
-FMI int fmi2GetString(void *c, const unsigned *which, size_t n, const char **values) {
-  Instance *instance = static_cast<Instance *>(c);
-  std::string data = references(which, n);
-  const int status = ask(instance, 't', data);
-  if (status != kOk) return status;
-  instance->texts.assign(n, "");
-  size_t at = 0;
-  for (size_t i = 0; i < n; ++i) {
-    uint32_t length = 0;
-    if (!take(data, at, length) || data.size() - at < length) return kFatal;
-    instance->texts[i] = data.substr(at, length);
-    at += length;
-    values[i] = instance->texts[i].c_str();
-  }
-  return kOk;
-}
-
-FMI int fmi2SetReal(void *c, const unsigned *which, size_t n, const double *values) {
-  return set(c, '1', which, n, values);
-}
-FMI int fmi2SetInteger(void *c, const unsigned *which, size_t n, const int *values) {
-  return set(c, '2', which, n, values);
-}
-FMI int fmi2SetBoolean(void *c, const unsigned *which, size_t n, const int *values) {
-  return set(c, '3', which, n, values);
-}
-FMI int fmi2SetString(void *c, const unsigned *which, size_t n, const char *const *values) {
-  std::string data = references(which, n);
-  for (size_t i = 0; i < n; ++i) put_text(data, values[i]);
-  return tell(c, '4', data);
-}
-
-FMI int fmi2DoStep(void *c, double time, double size, int) {
-  std::string data;
-  put<double>(data, time);
-  put<double>(data, size);
-  return tell(c, 'D', data);
-}
-
-FMI int fmi2CancelStep(void *c) { return refuse(c, "fmi2CancelStep"); }
-FMI int fmi2GetStatus(void *c, int, int *) { return refuse(c, "fmi2GetStatus"); }
-FMI int fmi2GetRealStatus(void *c, int, double *) { return refuse(c, "fmi2GetRealStatus"); }
-FMI int fmi2GetIntegerStatus(void *c, int, int *) { return refuse(c, "fmi2GetIntegerStatus"); }
-FMI int fmi2GetBooleanStatus(void *c, int, int *) { return refuse(c, "fmi2GetBooleanStatus"); }
-FMI int fmi2GetStringStatus(void *c, int, const char **) {
-  return refuse(c, "fmi2GetStringStatus");
-}
-FMI int fmi2SetRealInputDerivatives(void *c, const unsigned *, size_t, const int *,
-                                    const double *) {
-  return refuse(c, "fmi2SetRealInputDerivatives");
-}
-FMI int fmi2GetRealOutputDerivatives(void *c, const unsigned *, size_t, const int *, double *) {
-  return refuse(c, "fmi2GetRealOutputDerivatives");
-}
-FMI int fmi2GetDirectionalDerivative(void *c, const unsigned *, size_t, const unsigned *, size_t,
-                                     const double *, double *) {
-  return refuse(c, "fmi2GetDirectionalDerivative");
-}
-FMI int fmi2GetFMUstate(void *c, void **) { return refuse(c, "fmi2GetFMUstate"); }
-FMI int fmi2SetFMUstate(void *c, void *) { return refuse(c, "fmi2SetFMUstate"); }
-FMI int fmi2FreeFMUstate(void *c, void **) { return refuse(c, "fmi2FreeFMUstate"); }
-FMI int fmi2SerializedFMUstateSize(void *c, void *, size_t *) {
-  return refuse(c, "fmi2SerializedFMUstateSize");
-}
-FMI int fmi2SerializeFMUstate(void *c, void *, char *, size_t) {
-  return refuse(c, "fmi2SerializeFMUstate");
-}
-FMI int fmi2DeSerializeFMUstate(void *c, const char *, size_t, void **) {
-  return refuse(c, "fmi2DeSerializeFMUstate");
-}
+#endif

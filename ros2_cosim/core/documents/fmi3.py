@@ -1,0 +1,137 @@
+# SPDX-License-Identifier: Apache-2.0
+"""FMUs written by this project as FMI 3.0 for Co-Simulation, beside FMI 2.0.
+
+Source of all names: Functional Mock-up Interface 3.0.2, chapters 2.4, 2.5 and 4.4.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import Final, NamedTuple
+from xml.etree import ElementTree as Xml
+
+from ros2_cosim.core.documents.fmi2 import (
+    Fmi2Model,
+    Fmi2Variable,
+    add_experiment,
+    add_units,
+    description_of,
+    start_text,
+    this_platform,
+)
+from ros2_cosim.core.kernel.errors import ConfigurationError
+
+TIME_REFERENCE: Final = 4_000_000_000
+"""Value reference of the time, which FMI 3.0 wants among the variables; the libraries know it."""
+_TYPES: Final = {float: "Float64", int: "Int32", bool: "Boolean", str: "String"}
+
+
+INCLUDED: Final = Path(__file__).parent
+"""Directory of ``fmi3_refused.h``, for libraries."""
+
+
+class FmiFormat(NamedTuple):
+    """A version of FMI, as far as writing an FMU differs.
+
+    :ivar describe: makes ``modelDescription.xml``
+    :ivar platforms: machine -> directory of libraries
+    """
+
+    version: str
+    describe: Callable[[Fmi2Model, Sequence[Fmi2Variable]], bytes]
+    platforms: Mapping[str, str]
+
+    @property
+    def number(self) -> str:
+        """The main version, as in the names of its functions."""
+        return self.version[0]
+
+    def library(self, name: str) -> str:
+        """Where an FMU has the library for this platform.
+
+        :raises ConfigurationError: there is none for this platform
+        """
+        this_platform()
+        return f"binaries/{self.platforms['x86_64']}/{name}.so"
+
+
+def fmi3_description_of(model: Fmi2Model, variables: Sequence[Fmi2Variable]) -> bytes:
+    """The file ``modelDescription.xml``."""
+    root = Xml.Element(
+        "fmiModelDescription",
+        fmiVersion="3.0",
+        modelName=model.name,
+        instantiationToken=model.guid,
+        description=model.description,
+        generationTool="ros2_cosim",
+        variableNamingConvention="flat",
+    )
+    interface = Xml.SubElement(root, "CoSimulation", modelIdentifier=model.name)
+    if model.needs_tool:
+        interface.set("needsExecutionTool", "true")
+    if model.once:
+        interface.set("canBeInstantiatedOnlyOncePerProcess", "true")
+    interface.set("canHandleVariableCommunicationStepSize", "true")
+    add_units(root, variables)
+    add_experiment(root, model)
+    listed = Xml.SubElement(root, "ModelVariables")
+    for reference, variable in enumerate(variables):
+        _add_variable(listed, reference, variable)
+    taken = {variable.name for variable in variables}
+    Xml.SubElement(
+        listed,
+        "Float64",
+        name=next(name for name in ("time", "time of FMI") if name not in taken),
+        valueReference=str(TIME_REFERENCE),
+        causality="independent",
+        variability="continuous",
+    )
+    structure = Xml.SubElement(root, "ModelStructure")
+    for section in ("Output", "InitialUnknown"):
+        for reference, variable in enumerate(variables):
+            if variable.causality == "output":
+                Xml.SubElement(structure, section, valueReference=str(reference))
+    Xml.indent(root)
+    return bytes(Xml.tostring(root, encoding="utf-8", xml_declaration=True))
+
+
+def _add_variable(listed: Xml.Element, reference: int, variable: Fmi2Variable) -> None:
+    element = Xml.SubElement(
+        listed,
+        _TYPES[variable.kind],
+        name=variable.name,
+        valueReference=str(reference),
+        causality=variable.causality,
+        variability="fixed" if variable.causality == "parameter" else "discrete",
+    )
+    if variable.description:
+        element.set("description", variable.description)
+    if variable.unit is not None:
+        element.set("unit", variable.unit)
+    if variable.causality != "output":
+        if variable.kind is str:
+            Xml.SubElement(element, "Start", value=start_text(variable))
+        else:
+            element.set("start", start_text(variable))
+
+
+FORMATS: Final[Mapping[str, FmiFormat]] = {
+    form.version: form
+    for form in (
+        FmiFormat("2.0", description_of, {"x86_64": "linux64"}),
+        FmiFormat(
+            "3.0", fmi3_description_of, {"x86_64": "x86_64-linux", "aarch64": "aarch64-linux"}
+        ),
+    )
+}
+
+
+def fmi_format(version: str) -> FmiFormat:
+    """What is written for a version.
+
+    :raises ConfigurationError: there is no such version
+    """
+    if version not in FORMATS:
+        raise ConfigurationError(f"FMI: found {version}; allowed are {', '.join(FORMATS)}")
+    return FORMATS[version]
