@@ -24,8 +24,8 @@ values at its begin, the initialization those at 0. Slaves with ``model`` or ``f
 process each, on free ports of the loopback.
 ``check: [limits, gradient, edges]`` has them watch the properties of their variables. With
 ``stepping: dependency`` a slave steps after those whose outputs it reads; a loop needs a connection
-that is delayed, written as
-``{from: a.y, to: b.u, delayed: true}``.
+that is delayed, written as ``{from: a.y, to: b.u, delayed: true}``. Terminals of two FMUs are
+connected in the same words.
 """
 
 from __future__ import annotations
@@ -52,6 +52,7 @@ from ros2_cosim.dcp.master.remote import RemoteSlave, SlaveUse
 from ros2_cosim.dcp.master.requests import SlaveEndedError
 from ros2_cosim.dcp.master.signals import InputSignals
 from ros2_cosim.dcp.master.slave_process import SlaveProcess
+from ros2_cosim.dcp.master.terminal_wires import terminal_wires
 from ros2_cosim.dcp.slave.interfaces import SlaveOptions
 from ros2_cosim.dcp.slave.loading import load_slave, parse_step
 from ros2_cosim.dcp.slave.server import SlaveServer
@@ -142,8 +143,8 @@ class SlaveSettings(_Section):
 class VariableConnection(_Section):
     """A wire from an output to an input; as a text it is ``from -> to``."""
 
-    source: str = Field(alias="from", description="`slave.output`")
-    to: str = Field(description="`slave.input`")
+    source: str = Field(alias="from", description="`slave.output`, or a terminal")
+    to: str = Field(description="`slave.input`, or a terminal")
     delayed: bool = Field(
         default=False, strict=True, description="the input has the value before the step"
     )
@@ -315,8 +316,11 @@ def prepared(
                     exact_types=slave.exact_types,
                 ),
             )
+        descriptions = {name: slave.description for name, slave in master.slaves.items()}
+        fmus = {n: settings.base_directory / s.fmu for n, s in settings.slaves.items() if s.fmu}
         for wire in settings.connections:
-            master.connect(wire.source, wire.to, delayed=wire.delayed)
+            for source, to in terminal_wires(wire.source, wire.to, descriptions, fmus):
+                master.connect(source, to, delayed=wire.delayed)
         try:
             yield master
         except DcpError as error:
