@@ -9,6 +9,7 @@ from typing import Annotated
 import typer
 
 from ros2_cosim.cli.console import clear_errors
+from ros2_cosim.core.documents.fmi3 import MACHINE
 
 
 def fmu(
@@ -35,6 +36,14 @@ def fmu(
         ),
     ] = None,
     fmi: Annotated[str, typer.Option(help="Version of FMI: 2.0 or 3.0.")] = "2.0",
+    machines: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--machine",
+            help="FMI 3.0 of a C function: machine of a library, x86_64 or aarch64 (several are "
+            "allowed).",
+        ),
+    ] = None,
 ) -> None:
     """Write a scenario or a control law as an FMU for co-simulation on this platform.
 
@@ -49,6 +58,8 @@ def fmu(
     if ":" not in source and Path(source).suffix not in ("", ".c"):
         from ros2_cosim.dcp.export.fmu_export import export_fmu
 
+        if machines:
+            raise typer.BadParameter("--machine: allowed for a C function")
         with clear_errors():
             print(export_fmu(Path(source), out, settings or (), fmi=fmi))
         return
@@ -61,4 +72,4 @@ def fmu(
             raise typer.BadParameter(f"--set: found '{text}'; allowed is parameter=value")
         given[key.strip()] = value.strip()
     with clear_errors():
-        print(build_law(source, out, given, fmi=fmi))
+        print(build_law(source, out, given, fmi=fmi, machines=machines or (MACHINE,)))

@@ -3,10 +3,14 @@
 
 from __future__ import annotations
 
+import shutil
+import subprocess
+import zipfile
 from fractions import Fraction
 from pathlib import Path
 
 import pytest
+from fmpy import read_model_description
 from fmpy.validation import validate_fmu
 
 from ros2_cosim.dcp.description.slave_description import Causality
@@ -234,3 +238,77 @@ def test_whole_numbers_and_truth_values_are_passed_as_they_are(tmp_path: Path) -
         slave.do_step(StepInfo(0, 1, Fraction(1, 100)))
         assert slave.get("is_up") == result
     slave.close()
+
+
+#: Drives the library of an FMU as an importer does, and prints what comes out, to the bit.
+HARNESS = """\
+#include <dlfcn.h>
+#include <stdbool.h>
+#include <stdio.h>
+typedef int (*Get)(void *, const unsigned *, size_t, double *, size_t);
+typedef int (*Step)(void *, double, double, bool, bool *, bool *, bool *, double *);
+typedef int (*Begin)(void *, bool, double, double, bool, double);
+typedef void *(*Make)(const char *, const char *, const char *, bool, bool, bool, bool,
+                      const unsigned *, size_t, void *, void *, void *);
+int main(int count, char **words) {
+  void *library = dlopen(words[1], RTLD_NOW);
+  if (!library) return puts(dlerror()), 1;
+  Get set = dlsym(library, "fmi3SetFloat64"), get = dlsym(library, "fmi3GetFloat64");
+  Step step = dlsym(library, "fmi3DoStep");
+  Begin begin = dlsym(library, "fmi3EnterInitializationMode");
+  Make make = dlsym(library, "fmi3InstantiateCoSimulation");
+  void *c = make("a", words[2], "", 0, 0, 0, 0, 0, 0, 0, 0, 0);
+  if (!c) return 2;
+  begin(c, 0, 0, 0, 0, 0);
+  for (int i = 0; i < 5; i++) {
+    unsigned in = 0, out[2] = {1, 4000000000u};
+    double u = i / 3.0, y[2], last;
+    bool a, b, d;
+    set(c, &in, 1, &u, 1);
+    if (step(c, i * 0.1, 0.1, true, &a, &b, &d, &last)) return 3;
+    get(c, out, 2, y, 2);
+    printf("%a %a %a\\n", y[0], y[1], last);
+  }
+}
+"""
+ROOT = (
+    "#include <math.h>\ndouble lag = 0.3;\ndouble f(double u) { return sqrt(u) * lag + u * u; }\n"
+)
+
+
+def test_a_library_for_another_machine_computes_the_same_bits(tmp_path: Path) -> None:
+    compilers = {"x86_64": "gcc", "aarch64": "aarch64-linux-gnu-gcc"}
+    needed = [*compilers.values(), "qemu-aarch64"]
+    missing = [name for name in needed if shutil.which(name) is None]
+    if missing:
+        pytest.skip(f"{', '.join(missing)} is not installed")
+    (tmp_path / "harness.c").write_text(HARNESS)
+    fmu = tmp_path / "both.fmu"
+    fmu.write_bytes(c_fmu(source(tmp_path, ROOT), fmi="3.0", machines=tuple(compilers)))
+    token = read_model_description(str(fmu)).guid
+    with zipfile.ZipFile(fmu) as archive:
+        archive.extractall(tmp_path)
+    printed = []
+    for machine, compiler in compilers.items():
+        program = str(tmp_path / machine)
+        command = [compiler, "-o", program, str(tmp_path / "harness.c"), "-ldl"]
+        subprocess.run(command, check=True)
+        emulator = ["qemu-aarch64", "-L", "/usr/aarch64-linux-gnu"] if machine == "aarch64" else []
+        library = str(tmp_path / "binaries" / f"{machine}-linux" / "f.so")
+        done = subprocess.run(
+            [*emulator, program, library, token], capture_output=True, text=True, check=True
+        )
+        printed.append(done.stdout)
+    assert printed[0] == printed[1]
+    assert len(printed[0].splitlines()) == 5
+
+
+def test_a_machine_that_a_version_does_not_know_is_refused(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = source(tmp_path)
+    with pytest.raises(DescriptionError, match="found aarch64; FMI 2.0 has names for x86_64"):
+        c_fmu(path, machines=("aarch64",))
+    monkeypatch.setenv("CC_aarch64", "no-such-compiler")
+    with pytest.raises(DescriptionError, match="needs aarch64-linux-gnu-gcc"):
+        c_fmu(path, fmi="3.0", machines=("x86_64", "aarch64"))

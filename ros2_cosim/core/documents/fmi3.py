@@ -27,6 +27,8 @@ TIME_REFERENCE: Final = 4_000_000_000
 _TYPES: Final = {float: "Float64", int: "Int32", bool: "Boolean", str: "String"}
 
 
+MACHINE: Final = "x86_64"
+"""What libraries are for, unless others are asked for."""
 INCLUDED: Final = Path(__file__).parent
 """Directory of ``fmi3_refused.h``, for libraries."""
 
@@ -47,13 +49,18 @@ class FmiFormat(NamedTuple):
         """The main version, as in the names of its functions."""
         return self.version[0]
 
-    def library(self, name: str) -> str:
-        """Where an FMU has the library for this platform.
+    def library(self, name: str, machine: str = MACHINE) -> str:
+        """Where an FMU has the library for a machine with Linux.
 
-        :raises ConfigurationError: there is none for this platform
+        :raises ConfigurationError: it has no name in this version, or this is no such platform
         """
+        if machine not in self.platforms:
+            raise ConfigurationError(
+                f"machine: found {machine}; FMI {self.version} has names for "
+                f"{', '.join(self.platforms)}"
+            )
         this_platform()
-        return f"binaries/{self.platforms['x86_64']}/{name}.so"
+        return f"binaries/{self.platforms[machine]}/{name}.so"
 
 
 def fmi3_description_of(model: Fmi2Model, variables: Sequence[Fmi2Variable]) -> bytes:
@@ -119,9 +126,9 @@ def _add_variable(listed: Xml.Element, reference: int, variable: Fmi2Variable) -
 FORMATS: Final[Mapping[str, FmiFormat]] = {
     form.version: form
     for form in (
-        FmiFormat("2.0", description_of, {"x86_64": "linux64"}),
+        FmiFormat("2.0", description_of, {MACHINE: "linux64"}),
         FmiFormat(
-            "3.0", fmi3_description_of, {"x86_64": "x86_64-linux", "aarch64": "aarch64-linux"}
+            "3.0", fmi3_description_of, {MACHINE: "x86_64-linux", "aarch64": "aarch64-linux"}
         ),
     )
 }

@@ -36,7 +36,7 @@ import re
 import tempfile
 import uuid
 from bisect import bisect_right
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, Final, NamedTuple
 
@@ -50,7 +50,7 @@ from ros2_cosim.core.documents.fmi2 import (
     packed,
     this_platform,
 )
-from ros2_cosim.core.documents.fmi3 import INCLUDED, FmiFormat, fmi_format
+from ros2_cosim.core.documents.fmi3 import INCLUDED, MACHINE, FmiFormat, fmi_format
 from ros2_cosim.core.kernel.errors import ConfigurationError
 from ros2_cosim.dcp.wire.errors import DescriptionError
 
@@ -260,12 +260,14 @@ def c_fmu(
     compiled: bool = True,
     starts: Mapping[str, float | int] | None = None,
     fmi: str = "2.0",
+    machines: Sequence[str] = (MACHINE,),
 ) -> bytes:
     """The FMU of a C file.
 
     :param compiled: with its library; otherwise it can only be described
     :param starts: other start values of parameters
     :param fmi: version of FMI
+    :param machines: what it has libraries for; others than x86_64 need a cross compiler
     :raises DescriptionError: the file cannot be read, has no such function, a parameter is not
         there, there is no compiler, or it finds errors
     """
@@ -294,7 +296,9 @@ def c_fmu(
     content = {"modelDescription.xml": form.describe(model, function.variables)}
     if compiled:
         try:
-            content[form.library(model.name)] = _library(function, model.guid, form)
+            for machine in machines:
+                where = form.library(model.name, machine)
+                content[where] = _library(function, model.guid, form, machine)
         except ConfigurationError as error:
             raise DescriptionError(f"{path}: {error}") from None
         content[f"sources/{path.name}"] = function.source
@@ -324,8 +328,11 @@ def require_compiler(path: Path) -> None:
         raise DescriptionError(f"{path}: {error}") from None
 
 
-def _compiler() -> str:
-    return found_compiler(os.environ.get("CC"), "gcc", "CC")
+def _compiler(machine: str = MACHINE) -> str:
+    if machine == MACHINE:
+        return found_compiler(os.environ.get("CC"), "gcc", "CC")
+    name = f"CC_{machine}"
+    return found_compiler(os.environ.get(name), f"{machine}-linux-gnu-gcc", name)
 
 
 def _wrapper(form: FmiFormat) -> bytes:
@@ -333,8 +340,8 @@ def _wrapper(form: FmiFormat) -> bytes:
     return (_HERE / f"c_function_fmi{form.number}.c").read_bytes()
 
 
-def _library(function: CFunction, guid: str, form: FmiFormat) -> bytes:
-    compiler = _compiler()
+def _library(function: CFunction, guid: str, form: FmiFormat, machine: str) -> bytes:
+    compiler = _compiler(machine)
     with tempfile.TemporaryDirectory(prefix="c-source-") as directory:
         wrapper, library = Path(directory) / "wrapper.c", Path(directory) / "model.so"
         wrapper.write_bytes(_generated(function, guid).encode() + _wrapper(form))

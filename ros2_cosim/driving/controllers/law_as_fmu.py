@@ -12,12 +12,13 @@ import inspect
 import json
 import re
 import uuid
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, Final
 
 from ros2_cosim.core.documents.files import cause_of, write_atomically
 from ros2_cosim.core.documents.fmi2 import Fmi2Model, Fmi2Variable
+from ros2_cosim.core.documents.fmi3 import MACHINE
 from ros2_cosim.core.documents.settings import Section
 from ros2_cosim.core.kernel.errors import ConfigurationError, RunError
 from ros2_cosim.core.messages.field_paths import VALID, field_path
@@ -51,6 +52,7 @@ def build_law(
     settings: Mapping[str, str] | None = None,
     *,
     fmi: str = "2.0",
+    machines: Sequence[str] = (MACHINE,),
 ) -> Path:
     """Write a control law as an FMU.
 
@@ -58,6 +60,7 @@ def build_law(
     :param out: the FMU (default: the name of the law in the working directory)
     :param settings: parameter -> its value as text, which becomes its start value
     :param fmi: version of FMI
+    :param machines: what the FMU of a C function has libraries for
     :returns: where it is
     :raises ConfigurationError: there is no such law or parameter, or no compiler
     """
@@ -68,10 +71,12 @@ def build_law(
     values = {key: _number(key, text) for key, text in (settings or {}).items()}
     if law.endswith(SUFFIX):
         try:
-            write_atomically(target, c_fmu(Path(law), starts=values, fmi=fmi))
+            write_atomically(target, c_fmu(Path(law), starts=values, fmi=fmi, machines=machines))
         except OSError as error:
             raise ConfigurationError(f"{target}: {cause_of(error)}") from None
         return target
+    if tuple(machines) != (MACHINE,):
+        raise ConfigurationError("machine: a law in Python runs on the machine that has written it")
     if law_of_file(law) is not None:
         raise ConfigurationError(f"law: found '{law}', which is an FMU already")
     place, colon, class_name = law.rpartition(":")
