@@ -5,9 +5,8 @@
 
 Each FMU is loaded as a slave and stepped to the end of its experiment; FMPy simulates it with the
 same steps, and CVODE with the same tolerance. A row says how many values were compared and how many
-differ. FMPy does not simulate scheduled execution: its class is driven here, in a loop of its own,
-as an importer without clocks' times would: each part at each whole step. It records no strings and
-binaries, so these are not compared.
+differ. FMPy does not simulate scheduled execution: a loop here calls its class, each part at each
+whole step. It records no strings and binaries, so these are not compared.
 """
 
 from __future__ import annotations

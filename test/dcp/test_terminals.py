@@ -78,8 +78,8 @@ def test_a_connection_of_terminals_is_one_of_their_variables(built: Path, tmp_pa
     [
         ({"back": "k"}, {}, "terminal 'gate' has no member k; 'gate' is a plug and needs all"),
         ({"rule": "mine"}, {}, "found matching rules 'mine' and 'plug'"),
-        ({"sent": "count"}, {}, "'a.count' and 'b.count' are no output and input"),
-        ({"sent": "gone"}, {}, "'a.gone' and 'b.count' are no output and input"),
+        ({"sent": "count"}, {}, "found 'a.count' and 'b.count'; allowed is an output with"),
+        ({"sent": "gone"}, {}, "found 'a.gone' and 'b.count'; allowed is an output with"),
     ],
 )
 def test_terminals_that_do_not_match_are_refused(

@@ -28,7 +28,7 @@ _TYPES: Final = {float: "Float64", int: "Int32", bool: "Boolean", str: "String"}
 
 
 MACHINE: Final = "x86_64"
-"""What libraries are for, unless others are asked for."""
+"""The machine of libraries by default."""
 INCLUDED: Final = Path(__file__).parent
 """Directory of ``fmi3_refused.h``, for libraries."""
 
@@ -52,7 +52,7 @@ class FmiFormat(NamedTuple):
     def library(self, name: str, machine: str = MACHINE) -> str:
         """Where an FMU has the library for a machine with Linux.
 
-        :raises ConfigurationError: it has no name in this version, or this is no such platform
+        :raises ConfigurationError: the version has no name for it, or this platform cannot make it
         """
         if machine not in self.platforms:
             raise ConfigurationError(

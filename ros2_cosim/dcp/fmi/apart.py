@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""An instance of an FMU in a process of its own: native code that crashes takes nothing along.
+"""An instance of an FMU in its own process: native code that crashes takes nothing along.
 
 The process does what it is asked over a pipe that only the two have, and ends when that is closed.
 """

@@ -19,7 +19,7 @@ _CHANGED = 2
 #: FMPy's name of a variable's kind.
 _CLOCK = "Clock"
 _PERIODIC = ("constant", "fixed", "tunable")
-#: Their interval has to be asked for after each tick.
+#: The FMU gives their interval after each tick.
 _APERIODIC = ("changing", "countdown")
 
 

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Co-simulation: the FMU brings its solver, and is told steps.
+"""Co-simulation: the FMU brings its solver, and receives steps.
 
-An FMU with an event mode (FMI 3.0) gets discrete inputs and clocks there; one that may return early
+An FMU with an event mode (FMI 3.0) gets discrete inputs and clocks there. If it returns early, it
 is stepped on to the communication point. Clocks tick on time if the FMU allows steps of any size,
 else at the next communication point.
 """

@@ -2,8 +2,8 @@
 """Model exchange: the FMU has equations, and CVODE as FMPy ships it integrates them.
 
 Tolerance and longest internal step are those of FMPy: 1e-5 if the FMU names none, and a fiftieth of
-the experiment that the FMU suggests, else of one second. Inputs are constant during a step; one
-that changes is an event. The bits of a result depend on the machine.
+the experiment that the FMU suggests, else of one second. Inputs are constant during a step; a
+change is an event. The bits of a result depend on the machine.
 """
 
 from __future__ import annotations

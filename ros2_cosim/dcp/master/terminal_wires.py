@@ -40,7 +40,9 @@ def terminal_wires(
         elif directions == (Causality.INPUT, Causality.OUTPUT):
             yield other[0], one[0]
         else:
-            raise WiringError(f"{where}: '{one[0]}' and '{other[0]}' are no output and input")
+            raise WiringError(
+                f"{where}: found '{one[0]}' and '{other[0]}'; allowed is an output with an input"
+            )
 
 
 def _causality(

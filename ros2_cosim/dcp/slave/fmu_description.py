@@ -150,8 +150,8 @@ def fmu_variables(model: Any) -> list[FmuVariable]:
     """Inputs, outputs and parameters of an FMU as variables of a slave.
 
     Local and independent variables and constants have no counterpart in DCP. A clock that others
-    trigger is an input of type uint8: it ticks in a step that begins with 1. One that the FMU
-    triggers is an output, 1 after a step in which it has ticked. Others tick by themselves.
+    trigger is an input of type uint8: it ticks in a step that begins with 1. A clock of
+    the FMU is an output, 1 after a step in which it has ticked. Others tick by themselves.
 
     :raises DescriptionError: an array whose size is not a structural parameter
     """
