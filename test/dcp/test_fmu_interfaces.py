@@ -26,6 +26,7 @@ from ros2_cosim.dcp.fmi.interface_type import InterfaceType
 from ros2_cosim.dcp.master.cosimulation import load_cosimulation, run_cosimulation
 from ros2_cosim.dcp.master.master import Master
 from ros2_cosim.dcp.slave.fmu import FmuSlave, describe_fmu, load_fmu
+from ros2_cosim.dcp.slave.loading import load_slave
 from ros2_cosim.dcp.wire.enums import DataType
 from ros2_cosim.dcp.wire.errors import DescriptionError
 from ros2_cosim.dcp.wire.values import Value
@@ -227,6 +228,11 @@ def test_a_file_and_a_command_choose_the_interface_type(
     assert run_cosimulation(load_cosimulation(path), written) == 4
     # Scheduled parts know the time of the last tick alone.
     assert written.getvalue().splitlines()[-1] == "4,0.5,0.5,0.4375,2,2"
+    with pytest.raises(DescriptionError, match="b: interface: allowed with fmu"):
+        path.write_text("steps: 1\nslaves: {b: {model: 'm:M', interface: model_exchange}}\n")
+        load_cosimulation(path)
+    with pytest.raises(DescriptionError, match="interface: allowed for an FMU"):
+        load_slave("m:M", None, interface=InterfaceType.MODEL_EXCHANGE)
     chosen = ["--interface", "scheduled_execution"]
     done = CliRunner().invoke(
         app, ["dcp", "serve", str(fmus["events3"]), "--describe", "-", *chosen]

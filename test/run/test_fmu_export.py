@@ -149,7 +149,9 @@ def test_fmpy_steps_the_platoon_to_the_trace_of_a_run(
     assert (tmp_path / "out" / "bag" / "metadata.yaml").is_file()
 
 
-def test_an_fmu_of_fmi_3_takes_inputs_and_says_what_is_wrong(echo: Path, tmp_path: Path) -> None:
+def test_an_fmu_of_fmi_3_takes_inputs_and_says_what_is_wrong(
+    echo: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     fmu = tmp_path / "echo3.fmu"
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("PYTHONPATH", TEST)
@@ -163,6 +165,9 @@ def test_an_fmu_of_fmi_3_takes_inputs_and_says_what_is_wrong(echo: Path, tmp_pat
         assert slave.get("seen.throttle") == step / 4
     with pytest.raises(FMICallException):
         slave.advance(0.5, 0.01)
+    said = capsys.readouterr()
+    assert "currentCommunicationPoint: found 0.5 s; allowed is 0.03 s, where" in said.err
+    assert said.out == ""
     access = slave._live._access  # type: ignore[attr-defined]
     assert access.getFloat64([TIME_REFERENCE, 0, TIME_REFERENCE]) == [0.03, 0.5, 0.03]
     with pytest.raises(FMICallException):

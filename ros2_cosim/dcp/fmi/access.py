@@ -1,17 +1,29 @@
 # SPDX-License-Identifier: Apache-2.0
 """FMPy's classes with one face: what FMI 2.0 and FMI 3.0 do under different names.
 
-FMPy knows by the first four letters of a class's name which functions to load.
+FMPy knows by the first four letters of a class's name which functions to load. What an FMU says
+goes to standard error: the standard output may be a table.
 """
 
 from __future__ import annotations
 
+import sys
+from ctypes import byref
 from enum import Enum
 from typing import Any, Final, NamedTuple
 
+from fmpy import calloc, free
 from fmpy.fmi1 import FMICallException
-from fmpy.fmi2 import FMU2Model, FMU2Slave
+from fmpy.fmi2 import (
+    FMU2Model,
+    FMU2Slave,
+    fmi2CallbackAllocateMemoryTYPE,
+    fmi2CallbackFreeMemoryTYPE,
+    fmi2CallbackFunctions,
+    fmi2CallbackLoggerTYPE,
+)
 from fmpy.fmi3 import FMU3Model, FMU3ScheduledExecution, FMU3Slave
+from fmpy.logging import addLoggerProxy
 
 from ros2_cosim.dcp.fmi.interface_type import InterfaceType
 from ros2_cosim.dcp.fmi.osmp import PackedBinaries
@@ -29,8 +41,37 @@ class StepEnd(NamedTuple):
     terminated: bool = False
 
 
+def _said_2(_environment: Any, name: Any, _status: int, _category: Any, text: Any) -> None:
+    _say(name, text)
+
+
+def _said_3(_environment: Any, _status: int, category: Any, text: Any) -> None:
+    _say(category, text)
+
+
+def _say(who: bytes | None, text: bytes | None) -> None:
+    said = ": ".join(part.decode("utf-8", "replace") for part in (who, text) if part)
+    print(f"FMU: {said}", file=sys.stderr, flush=True)
+
+
+def _callbacks() -> Any:
+    found = fmi2CallbackFunctions()
+    found.logger = fmi2CallbackLoggerTYPE(_said_2)
+    found.allocateMemory = fmi2CallbackAllocateMemoryTYPE(calloc)
+    found.freeMemory = fmi2CallbackFreeMemoryTYPE(free)
+    addLoggerProxy(byref(found))  # it puts the arguments of a message into its format
+    return found
+
+
+_CALLBACKS: Final = _callbacks()
+
+
 class _Fmi2(PackedBinaries):
     """What FMI 2.0 calls otherwise."""
+
+    def instantiate(self) -> None:
+        """Make the instance."""
+        super().instantiate(callbacks=_CALLBACKS)  # type: ignore[misc]
 
     def begin(self: Any, start: float) -> None:
         """Enter the initialization mode."""
@@ -65,6 +106,13 @@ class FMU2ModelExchange(_Fmi2, FMU2Model):
 
 class _Fmi3:
     """What FMI 3.0 calls otherwise."""
+
+    def instantiate(self, **offered: Any) -> None:
+        """Make the instance.
+
+        :param offered: what this side can do
+        """
+        super().instantiate(logMessage=_said_3, **offered)  # type: ignore[misc]
 
     def begin(self: Any, start: float) -> None:
         """Enter the initialization mode."""

@@ -135,6 +135,8 @@ class SlaveSettings(_Section):
     def _one_kind(self) -> SlaveSettings:
         if self.model is not None and self.fmu is not None:
             raise ValueError("allowed is either model or fmu")
+        if self.interface is not None and self.fmu is None:
+            raise ValueError("interface: allowed with fmu")
         if not self.is_made and self.description is None:
             raise ValueError("description, model or fmu is missing")
         return self

@@ -92,6 +92,8 @@ def load_slave(
     base = directory or Path.cwd()
     if (model is None) == (fmu is None):
         raise DescriptionError("a slave is either a Python model or an FMU; give one of them")
+    if fmu is None and interface is not None:
+        raise DescriptionError("interface: allowed for an FMU")
     if fmu is not None:
         from ros2_cosim.dcp.slave.fmu import load_fmu
 
