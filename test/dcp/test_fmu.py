@@ -536,6 +536,10 @@ FMI_1 += "</fmiModelDescription>"
     [
         ((TYPED, FMI_1), "found FMI 1.0; FMI 2.0 and 3.0 are supported"),
         (("{step}", "0"), "step size 0 s cannot be a DCP resolution"),
+        (
+            ('causality="output"/>', 'causality="output"><Dimension start="1001"/></String>'),
+            "variable 'text': found an array of 1001; each element is a variable, and allowed are",
+        ),
     ],
 )
 def test_descriptions_that_make_no_slave_are_refused(

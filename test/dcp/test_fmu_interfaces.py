@@ -23,12 +23,12 @@ from ros2_cosim.dcp.description.parse import parse_description
 from ros2_cosim.dcp.description.slave_description import Causality
 from ros2_cosim.dcp.description.write import description_bytes
 from ros2_cosim.dcp.fmi.interface_type import InterfaceType
-from ros2_cosim.dcp.master.cosimulation import load_cosimulation, run_cosimulation
+from ros2_cosim.dcp.master.cosimulation import load_cosimulation, prepared, run_cosimulation
 from ros2_cosim.dcp.master.master import Master
 from ros2_cosim.dcp.slave.fmu import FmuSlave, describe_fmu, load_fmu
 from ros2_cosim.dcp.slave.loading import load_slave
 from ros2_cosim.dcp.wire.enums import DataType
-from ros2_cosim.dcp.wire.errors import DescriptionError
+from ros2_cosim.dcp.wire.errors import DcpError, DescriptionError
 from ros2_cosim.dcp.wire.values import Value
 from ros2_cosim.driving.controllers import Measurement, make_law
 from ros2_cosim.driving.controllers.registry import adapted, law_repeatability
@@ -285,3 +285,17 @@ def test_an_fmu_that_crashes_in_its_own_process_is_named(fmus: Mapping[str, Path
             text = source.read("modelDescription.xml")
             copy.writestr("modelDescription.xml", text.replace(b'="ball3"/>', b'="no"/>'))
         load_fmu(path, apart=True)
+
+
+def test_a_slave_of_this_process_may_have_its_fmu_apart(
+    fmus: Mapping[str, Path], tmp_path: Path
+) -> None:
+    path = tmp_path / "apart.yaml"
+    path.write_text(f"steps: 1\nslaves: {{ball: {{fmu: {fmus['ball3']}, process: true}}}}\n")
+    with prepared(load_cosimulation(path)) as master:
+        master.configure()
+        master.slaves["ball"].set_inputs({"g": 666.0})
+        master.initialise()
+        master.run()
+        with pytest.raises(DcpError, match=r"'ball'.*ball3\.fmu: its process crashed by SIGSEGV"):
+            master.do_step()

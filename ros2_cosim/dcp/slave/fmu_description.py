@@ -12,6 +12,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from copy import copy
 from fractions import Fraction
 from itertools import product
+from math import prod
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -37,7 +38,7 @@ from ros2_cosim.dcp.fmi.interface_type import (
     steps_vary,
 )
 from ros2_cosim.dcp.fmi.runtime import CLOCK, FmuPlace
-from ros2_cosim.dcp.slave.c_source import SUFFIX, fmu_content, require_compiler
+from ros2_cosim.dcp.slave.c_source import MAX_ELEMENTS, SUFFIX, fmu_content, require_compiler
 from ros2_cosim.dcp.slave.declare import DEFAULT_MODES, describe
 from ros2_cosim.dcp.wire.enums import DataType, OpMode
 from ros2_cosim.dcp.wire.errors import DescriptionError
@@ -153,7 +154,8 @@ def fmu_variables(model: Any) -> list[FmuVariable]:
     trigger is an input of type uint8: it ticks in a step that begins with 1. A clock of
     the FMU is an output, 1 after a step in which it has ticked. Others tick by themselves.
 
-    :raises DescriptionError: an array whose size is not a structural parameter
+    :raises DescriptionError: an array whose size is not a structural parameter, or too large a one
+        of strings or binaries
     """
     listed = [v for v in model.modelVariables if v.causality in _CAUSALITIES]
     if not offers_clocks(model):
@@ -195,7 +197,13 @@ def _parts(v: Any, kept: Mapping[int, int]) -> list[tuple[Any, FmuPlace]]:
     dimensions = [_kept(d, kept) for d in v.dimensions]
     if v.type not in _SIZED or not dimensions:
         return [(_with(v, dimensions=dimensions), place)]
-    shape = [range(1, int(d.start) + 1) for d in dimensions]  # their sizes are all known here
+    sizes = [int(d.start) for d in dimensions]  # they are all known here
+    if prod(sizes) > MAX_ELEMENTS:
+        raise DescriptionError(
+            f"variable {v.name!r}: found an array of {prod(sizes)}; each element is a variable, and "
+            f"allowed are {MAX_ELEMENTS}"
+        )
+    shape = [range(1, size + 1) for size in sizes]
     starts = list(v.start) if v.start is not None else []
     return [
         (
