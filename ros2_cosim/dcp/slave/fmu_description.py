@@ -200,8 +200,8 @@ def _parts(v: Any, kept: Mapping[int, int]) -> list[tuple[Any, FmuPlace]]:
     sizes = [int(d.start) for d in dimensions]  # they are all known here
     if prod(sizes) > MAX_ELEMENTS:
         raise DescriptionError(
-            f"variable {v.name!r}: found an array of {prod(sizes)}; each element is a variable, and "
-            f"allowed are {MAX_ELEMENTS}"
+            f"variable {v.name!r}: found an array of {prod(sizes)}; each element is a variable, "
+            f"and allowed are {MAX_ELEMENTS}"
         )
     shape = [range(1, size + 1) for size in sizes]
     starts = list(v.start) if v.start is not None else []

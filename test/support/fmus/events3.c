@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  * FMI 3.0 co-simulation with event mode, clocks, early return and intermediate update, and the same
- * clocks for scheduled execution. It is strict: what a mode does not allow is an error.
+ * clocks for model exchange and scheduled execution. It is strict: what a mode does not allow is an error.
  */
 #include <math.h>
 #include <stdbool.h>
@@ -48,6 +48,18 @@ void *fmi3InstantiateScheduledExecution(const char *name, const char *token, con
     start(m);
     return m;
 }
+void *fmi3InstantiateModelExchange(const char *name, const char *token, const char *where,
+                                   bool visible, bool logging, void *environment, void *log) {
+    Model *m = calloc(1, sizeof *m);
+    m->events = true;
+    start(m);
+    return m;
+}
+int fmi3EnterContinuousTimeMode(void *c) { ((Model *)c)->mode = STEP; return 0; }
+int fmi3SetTime(void *c, double time) { ((Model *)c)->time = time; return 0; }
+int fmi3GetNumberOfContinuousStates(void *c, size_t *n) { *n = 0; return 0; }
+int fmi3GetNumberOfEventIndicators(void *c, size_t *n) { *n = 0; return 0; }
+int fmi3GetEventIndicators(void *c, double *z, size_t n) { return 0; }
 void fmi3FreeInstance(void *c) { free(c); }
 int fmi3EnterInitializationMode(void *c, bool a, double b, double d, bool e, double f) { return 0; }
 int fmi3ExitInitializationMode(void *c) {
