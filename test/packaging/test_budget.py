@@ -11,8 +11,8 @@ from buildtools.net_lines import of_text, of_wings
 #: in a commit of its own, which says in one sentence why; lower it when something goes.
 BUDGET = {
     "cli": 2_771,
-    "core": 24_220,
-    "dcp": 13_085,
+    "core": 24_265,
+    "dcp": 13_145,
     "driving": 14_950,
     "lab": 8_340,
     "ros": 11_840,
