@@ -10,7 +10,8 @@ from pathlib import Path
 import pytest
 from support.fmu_builder import build_fmu
 
-from ros2_cosim.dcp.fmi.terminals import FILE, read_terminals
+from ros2_cosim.core.documents.fmi3 import TERMINALS_FILE
+from ros2_cosim.dcp.fmi.terminals import read_terminals
 from ros2_cosim.dcp.master.cosimulation import load_cosimulation, run_cosimulation
 from ros2_cosim.dcp.master.terminal_wires import terminal_wires
 from ros2_cosim.dcp.slave.fmu import describe_fmu
@@ -35,7 +36,7 @@ def with_terminals(fmu: Path, target: Path, **words: str) -> None:
     with zipfile.ZipFile(fmu) as source, zipfile.ZipFile(target, "w") as copy:
         for name in source.namelist():
             copy.writestr(name, source.read(name))
-        copy.writestr(FILE, TERMINALS.format(**{"rule": "plug", "back": "n"} | words))
+        copy.writestr(TERMINALS_FILE, TERMINALS.format(**{"rule": "plug", "back": "n"} | words))
 
 
 def run(directory: Path, connections: str) -> list[str]:

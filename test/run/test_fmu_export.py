@@ -14,21 +14,24 @@ from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
+import fmpy
 import pytest
 from fmpy import extract, read_model_description, simulate_fmu
 from fmpy.fmi1 import FMICallException
 from fmpy.fmi2 import FMU2Slave
 from fmpy.validation import validate_fmu
+from lxml import etree
 from run.test_external import ECHO_SCENARIO, PLATOON, SEAM, SHORT
 from support.patience import until
 from typer.testing import CliRunner
 
 from ros2_cosim.cli.main import app
-from ros2_cosim.core.documents.fmi3 import TIME_REFERENCE
+from ros2_cosim.core.documents.fmi3 import TERMINALS_FILE, TIME_REFERENCE
 from ros2_cosim.core.kernel.errors import ConfigurationError
 from ros2_cosim.core.run.inproc import run_inproc
 from ros2_cosim.core.scenario.schema import load_scenario
 from ros2_cosim.dcp.export.fmu_export import export_fmu
+from ros2_cosim.dcp.fmi.terminals import read_terminals
 from ros2_cosim.dcp.slave.fmu import load_fmu
 from ros2_cosim.dcp.slave.slave_model import StepInfo
 
@@ -156,6 +159,15 @@ def test_an_fmu_of_fmi_3_takes_inputs_and_says_what_is_wrong(
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("PYTHONPATH", TEST)
         export_fmu(echo.with_suffix(".yaml"), fmu, fmi="3.0")
+    assert {t.name: list(t.members) for t in read_terminals(fmu).values()} == {
+        "wish": ["throttle", "brake"],
+        "seen": ["throttle", "brake", "steer"],
+        "run": ["finished", "trace_sha256", "output_directory"],
+    }
+    with zipfile.ZipFile(fmu) as archive:
+        terminals = etree.fromstring(archive.read(TERMINALS_FILE))
+    schema = Path(fmpy.__file__).parent / "schema" / "fmi3" / "fmi3TerminalsAndIcons.xsd"
+    etree.XMLSchema(file=str(schema)).assertValid(terminals)
     slave, description = load_fmu(fmu, step=Fraction(1, 100))
     slave.bind(description)
     slave.configure({})

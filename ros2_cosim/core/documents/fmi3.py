@@ -24,6 +24,7 @@ from ros2_cosim.core.kernel.errors import ConfigurationError
 
 TIME_REFERENCE: Final = 4_000_000_000
 """Value reference of the time, which FMI 3.0 wants among the variables; the libraries know it."""
+TERMINALS_FILE: Final = "terminalsAndIcons/terminalsAndIcons.xml"
 _TYPES: Final = {float: "Float64", int: "Int32", bool: "Boolean", str: "String"}
 
 
@@ -37,17 +38,25 @@ class FmiFormat(NamedTuple):
     """A version of FMI, as far as writing an FMU differs.
 
     :ivar describe: makes ``modelDescription.xml``
+    :ivar terminals: makes the file of terminals, if there are any
     :ivar platforms: machine -> directory of libraries
     """
 
     version: str
     describe: Callable[[Fmi2Model, Sequence[Fmi2Variable]], bytes]
     platforms: Mapping[str, str]
+    terminals: Callable[[Sequence[Fmi2Variable]], bytes | None] = lambda variables: None
 
     @property
     def number(self) -> str:
         """The main version, as in the names of its functions."""
         return self.version[0]
+
+    def content(self, model: Fmi2Model, variables: Sequence[Fmi2Variable]) -> dict[str, bytes]:
+        """The files of an FMU that say what it is."""
+        terminals = self.terminals(variables)
+        found = {"modelDescription.xml": self.describe(model, variables)}
+        return found if terminals is None else found | {TERMINALS_FILE: terminals}
 
     def library(self, name: str, machine: str = MACHINE) -> str:
         """Where an FMU has the library for a machine with Linux.
@@ -123,12 +132,40 @@ def _add_variable(listed: Xml.Element, reference: int, variable: Fmi2Variable) -
             element.set("start", start_text(variable))
 
 
+def terminals_of(variables: Sequence[Fmi2Variable]) -> bytes | None:
+    """The file of terminals: one for each prefix of names, ``leader`` of ``leader.x``."""
+    groups: dict[str, list[str]] = {}
+    for variable in variables:
+        prefix, dot, _ = variable.name.rpartition(".")
+        if dot:
+            groups.setdefault(prefix, []).append(variable.name)
+    if not groups:
+        return None
+    root = Xml.Element("fmiTerminalsAndIcons", fmiVersion="3.0")
+    listed = Xml.SubElement(root, "Terminals")
+    for prefix, names in groups.items():
+        terminal = Xml.SubElement(listed, "Terminal", name=prefix, matchingRule="bus")
+        for name in names:
+            Xml.SubElement(
+                terminal,
+                "TerminalMemberVariable",
+                variableName=name,
+                memberName=name.rpartition(".")[2],
+                variableKind="signal",
+            )
+    Xml.indent(root)
+    return bytes(Xml.tostring(root, encoding="utf-8", xml_declaration=True))
+
+
 FORMATS: Final[Mapping[str, FmiFormat]] = {
     form.version: form
     for form in (
         FmiFormat("2.0", description_of, {MACHINE: "linux64"}),
         FmiFormat(
-            "3.0", fmi3_description_of, {MACHINE: "x86_64-linux", "aarch64": "aarch64-linux"}
+            "3.0",
+            fmi3_description_of,
+            {MACHINE: "x86_64-linux", "aarch64": "aarch64-linux"},
+            terminals_of,
         ),
     )
 }

@@ -95,7 +95,7 @@ def write_served(
     with tempfile.TemporaryDirectory() as directory:
         library = _compile(Path(directory) / f"{model.name}.so", form)
         content = {
-            "modelDescription.xml": form.describe(model, variables),
+            **form.content(model, variables),
             form.library(model.name): library.read_bytes(),
             **{f"resources/{name}": data for name, data in resources.items()},
             f"resources/{GUID_FILE}": f"{model.guid}\n".encode(),

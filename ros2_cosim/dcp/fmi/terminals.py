@@ -5,13 +5,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from pathlib import Path
-from typing import Any, Final, NamedTuple
+from typing import Any, NamedTuple
 
 from ros2_cosim.core.documents.archives import opened_archive
+from ros2_cosim.core.documents.fmi3 import TERMINALS_FILE
 from ros2_cosim.core.documents.xml_reader import read_xml
 from ros2_cosim.dcp.wire.errors import DescriptionError, WiringError
-
-FILE: Final = "terminalsAndIcons/terminalsAndIcons.xml"
 
 
 class FmuTerminal(NamedTuple):
@@ -33,10 +32,10 @@ def read_terminals(path: Path) -> dict[str, FmuTerminal]:
     :raises DescriptionError: the archive or the file in it cannot be read
     """
     with opened_archive(path, DescriptionError) as archive:
-        if FILE not in archive.namelist():
+        if TERMINALS_FILE not in archive.namelist():
             return {}
-        text = archive.read(FILE)
-    root = read_xml(text, f"{path}: {FILE}", error=DescriptionError)
+        text = archive.read(TERMINALS_FILE)
+    root = read_xml(text, f"{path}: {TERMINALS_FILE}", error=DescriptionError)
     return {
         terminal.name: terminal
         for group in root.findall("Terminals")

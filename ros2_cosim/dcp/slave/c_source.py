@@ -293,7 +293,7 @@ def c_fmu(
         step=SUGGESTED_STEP,
         once=True,
     )
-    content = {"modelDescription.xml": form.describe(model, function.variables)}
+    content = form.content(model, function.variables)
     if compiled:
         try:
             for machine in machines:
