@@ -295,10 +295,21 @@ CASES: dict[str, dict[str, str]] = {
     "models": {"name": "cacc_controller", "schema": "--schema", "as_json": "--json"},
     "new braking": {"template": "--from curve", "as_json": "--json"},
     "new": {"as_list": "--list", "name": "braking"},
-    "fmu STEPPED": {"out": "--out other.fmu", "settings": "--set duration=0s"},
-    "fmu idm": {"out": "--out other.fmu", "settings": "--set nosuch=1"},
+    "fmu STEPPED": {
+        "out": "--out other.fmu",
+        "settings": "--set duration=0s",
+        "fmi": "--fmi 1.0",
+        "machines": "--machine x86_64",
+    },
+    "fmu idm": {
+        "out": "--out other.fmu",
+        "settings": "--set nosuch=1",
+        "fmi": "--fmi 1.0",
+        "machines": "--machine aarch64",
+    },
     "dcp serve slaves.py:Offset --describe -": {
         "step": "--step 1/50",
+        "interface": "--interface model_exchange",
         "modes": "--mode srt",
         "host": "--host 127.0.0.2",
         "port": "--port 2345",
