@@ -102,6 +102,7 @@ for name in sys.argv[1:]:
 
 # What a run or a command imports of an extra.
 EXTRA_MODULES = {
+    "can": ("cantools",),
     "live": ("foxglove",),
     "sumo": ("libsumo",),
     "sweep": ("distributed", "optuna", "pyarrow.parquet", "scipy.special", "scipy.stats"),

@@ -22,13 +22,13 @@ from ros2_cosim.driving.can.confinement import (
     SEQUENCE_BITS,
     SEQUENCES,
     Confinement,
-    ErrorCode,
     ErrorState,
+    FrameError,
 )
 from ros2_cosim.driving.can.frames import (
     INTERMISSION,
     STUFF_WIDTH,
-    Frame,
+    BusFrame,
     WireFrame,
     on_wire,
     priority,
@@ -62,7 +62,7 @@ class EventKind(IntEnum):
     RECEIVED = 7
 
 
-class Command(IntEnum):
+class ControllerCommand(IntEnum):
     """What a controller is asked for, as in ``ros2_cosim/msg/CanCommand``."""
 
     START = 0
@@ -78,22 +78,22 @@ class BusEvent(NamedTuple):
 
     controller: str
     kind: EventKind
-    frame: Frame | None = None
+    frame: BusFrame | None = None
     cancelled: int = 0
-    code: ErrorCode = ErrorCode.NONE
+    code: FrameError = FrameError.NONE
     primary: bool = False
     sender: bool = False
 
 
-class Request(NamedTuple):
+class SendRequest(NamedTuple):
     """A frame that waits for the bus."""
 
     order: tuple[tuple[int, int, int, int], int]
-    frame: Frame
+    frame: BusFrame
     time: int
 
 
-class Controller:
+class CanController:
     """One controller: bit rates [bit/s] (0: it knows no FD frames), its queue, its error counters.
 
     :param errors: its random numbers, by which bits that it reads are wrong, with ``error_rate``
@@ -122,7 +122,7 @@ class Controller:
         self.recover = recover
         self.keep_lost = True
         self.confinement = Confinement() if confinement is None else confinement
-        self.queue: list[Request] = []
+        self.queue: list[SendRequest] = []
         #: Until when it waits as an error passive sender.
         self.suspended_until = 0
         self.woken = False
@@ -171,21 +171,21 @@ class Controller:
         return count
 
 
-class Attempt(NamedTuple):
+class Transmission(NamedTuple):
     """A frame that is on the bus: who sends and who hears it; None as ``code``: it arrives.
 
     ``noticed`` names who finds the error; ``deaf`` are receivers that get nothing of it.
     """
 
-    requests: Mapping[str, Request]
-    frame: Frame
+    requests: Mapping[str, SendRequest]
+    frame: BusFrame
     receivers: tuple[str, ...]
     begin: int
     end: int
     bit_rate: int
-    code: ErrorCode = ErrorCode.NONE
+    code: FrameError = FrameError.NONE
     noticed: tuple[str, ...] = ()
-    deaf: Mapping[str, ErrorCode] = {}
+    deaf: Mapping[str, FrameError] = {}
 
 
 class BusCounts:
@@ -202,45 +202,45 @@ class BusCounts:
 class Bus:
     """All controllers of a bus."""
 
-    def __init__(self, controllers: Mapping[str, Controller]) -> None:
+    def __init__(self, controllers: Mapping[str, CanController]) -> None:
         self.controllers = dict(controllers)
         self.counts = BusCounts()
-        self._attempt: Attempt | None = None
+        self._attempt: Transmission | None = None
         self._free_at = 0
         self._busy_ns = 0
         self._number = 0
 
     # -- from outside --------------------------------------------------------------------------
 
-    def request(self, time: int, name: str, frame: Frame) -> list[BusEvent]:
+    def request(self, time: int, name: str, frame: BusFrame) -> list[BusEvent]:
         """A controller is asked to send a frame."""
         controller = self.controllers[name]
         if not controller.takes_part:
             return [BusEvent(name, EventKind.CANCELLED, frame, 1)]
         if frame.bit_rate_switch and not controller.fd_bit_rate:
-            return [BusEvent(name, EventKind.CANCELLED, frame, 1, ErrorCode.FORM)]
+            return [BusEvent(name, EventKind.CANCELLED, frame, 1, FrameError.FORM)]
         if len(controller.queue) >= controller.longest_queue:
             return [BusEvent(name, EventKind.QUEUE_FULL, frame, 1)]
         self._number += 1
-        controller.queue.append(Request((priority(frame), self._number), frame, time))
+        controller.queue.append(SendRequest((priority(frame), self._number), frame, time))
         return []
 
-    def command(self, time: int, name: str, command: Command) -> list[BusEvent]:
+    def command(self, time: int, name: str, command: ControllerCommand) -> list[BusEvent]:
         """A controller is asked to change its state."""
         controller = self.controllers[name]
         cancelled = 0
-        if command is Command.WAKE_BUS:
+        if command is ControllerCommand.WAKE_BUS:
             return self._wake(except_for=name)
-        if command is Command.START:
+        if command is ControllerCommand.START:
             controller.state = ControllerState.STARTED
             if controller.confinement.state is ErrorState.BUS_OFF:
                 self._begin_recovery(controller, time)
-        elif command is not Command.CONFIGURE:
+        elif command is not ControllerCommand.CONFIGURE:
             cancelled = controller.cancel()
-            sleeps = command is Command.SLEEP
+            sleeps = command is ControllerCommand.SLEEP
             controller.state = ControllerState.SLEEPING if sleeps else ControllerState.STOPPED
             controller.woken = False
-            if command is Command.RESET:
+            if command is ControllerCommand.RESET:
                 controller.confinement.reset()
                 controller.sequences_left = None
         return [BusEvent(name, EventKind.STATE, cancelled=cancelled)]
@@ -293,11 +293,11 @@ class Bus:
                 events.append(BusEvent(controller.name, EventKind.WAKE_UP))
         return events
 
-    def _begin_recovery(self, controller: Controller, time: int) -> None:
+    def _begin_recovery(self, controller: CanController, time: int) -> None:
         controller.sequences_left = SEQUENCES
         controller.idle_from = max(time, self._free_at)
 
-    def _begin(self, time: int, ready: list[Controller]) -> list[BusEvent]:
+    def _begin(self, time: int, ready: list[CanController]) -> list[BusEvent]:
         """Arbitration, and how the frame that wins will fare."""
         best = {c.name: min(c.queue) for c in ready}
         first = min(request.order[0] for request in best.values())
@@ -317,7 +317,7 @@ class Bus:
         self._attempt = self._fate(time, winners)
         return events
 
-    def _fate(self, time: int, winners: Mapping[str, Request]) -> Attempt:
+    def _fate(self, time: int, winners: Mapping[str, SendRequest]) -> Transmission:
         senders = {name: self.controllers[name] for name in winners}
         frames = {name: self._as_sent(senders[name], r.frame) for name, r in winners.items()}
         name = next(iter(winners))
@@ -330,8 +330,8 @@ class Bus:
             wrong = controller.first_wrong_bit()
             if wrong is not None and wrong < len(wire.bits):
                 form = wrong > wire.acknowledge
-                found.append((wrong, ErrorCode.FORM if form else ErrorCode.BIT, name))
-        deaf: dict[str, ErrorCode] = {}
+                found.append((wrong, FrameError.FORM if form else FrameError.BIT, name))
+        deaf: dict[str, FrameError] = {}
         acknowledged = False
         for name in receivers:
             controller = self.controllers[name]
@@ -344,27 +344,27 @@ class Bus:
                 found.append((*noticed, name))
                 acknowledged |= noticed[0] > wire.acknowledge + 1
         if not acknowledged:
-            found += [(wire.acknowledge, ErrorCode.ACKNOWLEDGE, name) for name in winners]
+            found += [(wire.acknowledge, FrameError.ACKNOWLEDGE, name) for name in winners]
         if not found:
             end = time + sender.duration(wire, len(wire.bits))
-            return Attempt(winners, frame, receivers, time, end, sender.bit_rate, deaf=deaf)
+            return Transmission(winners, frame, receivers, time, end, sender.bit_rate, deaf=deaf)
         # Of what is noticed in the same bit what was found first counts: what senders notice.
         bit, code, _ = min(found, key=lambda one: one[0])
         who = tuple(name for at, what, name in found if (at, what) == (bit, code))
         end = time + sender.duration(wire, bit + 1, ERROR_FRAME)
-        return Attempt(winners, frame, receivers, time, end, sender.bit_rate, code, who, deaf)
+        return Transmission(winners, frame, receivers, time, end, sender.bit_rate, code, who, deaf)
 
     @staticmethod
-    def _as_sent(sender: Controller, frame: Frame) -> Frame:
+    def _as_sent(sender: CanController, frame: BusFrame) -> BusFrame:
         passive = frame.fd and sender.confinement.state is ErrorState.PASSIVE
         return frame._replace(error_passive=True) if passive else frame
 
-    def _end(self, attempt: Attempt) -> list[BusEvent]:
+    def _end(self, attempt: Transmission) -> list[BusEvent]:
         self._attempt = None
         bits = INTERMISSION * _NS // attempt.bit_rate
         self._free_at = attempt.end + bits
         self._busy_ns += self._free_at - attempt.begin
-        failed = attempt.code is not ErrorCode.NONE
+        failed = attempt.code is not FrameError.NONE
         events = [*(self._failed if failed else self._arrived)(attempt)]
         for controller in self.controllers.values():
             passive = controller.confinement.state is ErrorState.PASSIVE
@@ -379,7 +379,7 @@ class Bus:
                 self._begin_recovery(controller, self._free_at)
         return events
 
-    def _arrived(self, attempt: Attempt) -> list[BusEvent]:
+    def _arrived(self, attempt: Transmission) -> list[BusEvent]:
         events = []
         self.counts.frames += 1
         for name, request in attempt.requests.items():
@@ -398,7 +398,7 @@ class Bus:
                 events.append(BusEvent(name, EventKind.RECEIVED, attempt.frame))
         return events + self._unheard(attempt)
 
-    def _failed(self, attempt: Attempt) -> list[BusEvent]:
+    def _failed(self, attempt: Transmission) -> list[BusEvent]:
         events = []
         self.counts.errors += 1
         for name in (*attempt.requests, *attempt.receivers):
@@ -423,7 +423,7 @@ class Bus:
             )
         return events + self._unheard(attempt)
 
-    def _unheard(self, attempt: Attempt) -> list[BusEvent]:
+    def _unheard(self, attempt: Transmission) -> list[BusEvent]:
         """Error passive receivers that got nothing of a frame, without disturbing it."""
         events = []
         for name, code in attempt.deaf.items():
@@ -436,35 +436,35 @@ class Bus:
         return events
 
 
-def _collisions(wires: Mapping[str, WireFrame]) -> list[tuple[int, ErrorCode, str]]:
+def _collisions(wires: Mapping[str, WireFrame]) -> list[tuple[int, FrameError, str]]:
     """Senders of the same identifier whose frames differ: who reads other bits than it sends."""
     bits = [wire.bits for wire in wires.values()]
     for index, there in enumerate(zip(*bits, strict=False)):
         if len(set(there)) > 1:
             recessive = [name for name, wire in wires.items() if wire.bits[index]]
-            return [(index, ErrorCode.BIT, name) for name in recessive]
+            return [(index, FrameError.BIT, name) for name in recessive]
     return []
 
 
 def _noticed(
-    receiver: Controller, sender: Controller, frame: Frame, wire: WireFrame
-) -> tuple[int, ErrorCode] | None:
+    receiver: CanController, sender: CanController, frame: BusFrame, wire: WireFrame
+) -> tuple[int, FrameError] | None:
     """When and as what a receiver notices that it does not read a frame; None: it reads it."""
     wrong = receiver.first_wrong_bit()
     if receiver.bit_rate != sender.bit_rate:
-        return STUFF_WIDTH, ErrorCode.STUFF
+        return STUFF_WIDTH, FrameError.STUFF
     if frame.fd and not receiver.fd_bit_rate:
-        return wire.format, ErrorCode.FORM
+        return wire.format, FrameError.FORM
     if frame.bit_rate_switch and receiver.fd_bit_rate != sender.fd_bit_rate:
-        return wire.fast[0] + STUFF_WIDTH, ErrorCode.STUFF
+        return wire.fast[0] + STUFF_WIDTH, FrameError.STUFF
     if wrong is None or wrong >= len(wire.bits) - 1 or wrong == wire.acknowledge:
         return None  # its own acknowledge bit is dominant, and the last bit does not count
     if wrong > wire.acknowledge or wrong == wire.acknowledge - 1:
-        return wrong, ErrorCode.FORM
+        return wrong, FrameError.FORM
     return _of_flipped(wire, wrong)
 
 
-def _of_flipped(wire: WireFrame, wrong: int) -> tuple[int, ErrorCode]:
+def _of_flipped(wire: WireFrame, wrong: int) -> tuple[int, FrameError]:
     """The first violation that a flipped bit makes."""
     bits = bytearray(wire.bits[: wire.stuffed])
     if wrong < len(bits):
@@ -473,5 +473,5 @@ def _of_flipped(wire: WireFrame, wrong: int) -> tuple[int, ErrorCode]:
         for index in range(1, len(bits)):
             run = run + 1 if bits[index] == bits[index - 1] else 1
             if run > STUFF_WIDTH and index >= wrong:
-                return index, ErrorCode.STUFF
-    return wire.acknowledge + 1, ErrorCode.CRC
+                return index, FrameError.STUFF
+    return wire.acknowledge + 1, FrameError.CRC

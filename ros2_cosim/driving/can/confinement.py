@@ -27,7 +27,7 @@ class ErrorState(IntEnum):
     BUS_OFF = 3
 
 
-class ErrorCode(IntEnum):
+class FrameError(IntEnum):
     """What was wrong, with the numbers of FMI-LS-BUS."""
 
     NONE = 0
@@ -56,14 +56,14 @@ class Confinement:
         self.receive_errors = min(max(self.receive_errors - 1, 0), PASSIVE_FROM - 1)
         self._judge()
 
-    def failed(self, code: ErrorCode, *, sender: bool, primary: bool) -> None:
+    def failed(self, code: FrameError, *, sender: bool, primary: bool) -> None:
         """A frame was destroyed.
 
         :param sender: it was its own
         :param primary: it noticed the error first
         """
         if sender:
-            if self.state is not ErrorState.PASSIVE or code is not ErrorCode.ACKNOWLEDGE:
+            if self.state is not ErrorState.PASSIVE or code is not FrameError.ACKNOWLEDGE:
                 self.transmit_errors += _SENDER_ERROR
         else:
             more = _PRIMARY_ERROR if primary else 1
@@ -93,5 +93,5 @@ class ReportedState(Confinement):
     def received(self) -> None:
         """It counts."""
 
-    def failed(self, code: ErrorCode, *, sender: bool, primary: bool) -> None:
+    def failed(self, code: FrameError, *, sender: bool, primary: bool) -> None:
         """It counts."""

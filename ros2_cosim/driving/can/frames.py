@@ -33,7 +33,7 @@ _FIXED_STUFF: Final = 4
 _END_OF_FRAME: Final = 7
 
 
-class Frame(NamedTuple):
+class BusFrame(NamedTuple):
     """A frame. ``error_passive`` is the error state indicator of an FD frame; ``requested`` the
     number of bytes that a remote frame asks for.
     """
@@ -53,7 +53,7 @@ class WireFrame(NamedTuple):
 
     ``bits`` has a byte for each bit, 0 being dominant. Bits ``fast[0]`` to ``fast[1] - 1`` have
     the data bit rate. Up to ``stuffed`` a stuff bit follows five equal bits; ``acknowledge`` is the
-    index of the acknowledge slot; ``format`` that of the bit which says that a frame is an FD frame.
+    index of the acknowledge slot; ``format`` that of the bit which says that it is an FD frame.
     """
 
     bits: bytes
@@ -70,7 +70,7 @@ class WireFrame(NamedTuple):
         return min(max(count, begin), end) - begin
 
 
-def check_frame(frame: Frame, where: str) -> None:
+def check_frame(frame: BusFrame, where: str) -> None:
     """Check whether there is such a frame.
 
     :raises ConfigurationError: there is not
@@ -101,7 +101,7 @@ def check_frame(frame: Frame, where: str) -> None:
         )
 
 
-def priority(frame: Frame) -> tuple[int, int, int, int]:
+def priority(frame: BusFrame) -> tuple[int, int, int, int]:
     """What decides the arbitration: the lowest wins, bit by bit from the first one."""
     if not frame.extended:
         return frame.id, int(frame.remote), 0, 0
@@ -109,7 +109,7 @@ def priority(frame: Frame) -> tuple[int, int, int, int]:
 
 
 @lru_cache(maxsize=4096)
-def on_wire(frame: Frame) -> WireFrame:
+def on_wire(frame: BusFrame) -> WireFrame:
     """The bits of a frame that :func:`check_frame` allows."""
     head = _Bits()
     head.number(0, 1)  # start of frame
@@ -125,7 +125,7 @@ def on_wire(frame: Frame) -> WireFrame:
     return _fd(frame, head) if frame.fd else _classical(frame, head)
 
 
-def _extension(frame: Frame) -> int:
+def _extension(frame: BusFrame) -> int:
     return frame.id & ((1 << _EXTENSION_BITS) - 1)
 
 
@@ -164,7 +164,7 @@ def _stuffed(bits: list[int], *, last_too: bool) -> tuple[_Bits, list[int]]:
     return found, places
 
 
-def _classical(frame: Frame, bits: _Bits) -> WireFrame:
+def _classical(frame: BusFrame, bits: _Bits) -> WireFrame:
     bits.number(0, 1 + frame.extended)  # reserved
     bits.number(frame.requested if frame.remote else len(frame.data), 4)
     for byte in frame.data:
@@ -177,7 +177,7 @@ def _classical(frame: Frame, bits: _Bits) -> WireFrame:
     return WireFrame(bytes(wire), (0, 0), stuffed, stuffed + 1, 0, len(places), crc)
 
 
-def _fd(frame: Frame, bits: _Bits) -> WireFrame:
+def _fd(frame: BusFrame, bits: _Bits) -> WireFrame:
     form = len(bits)
     bits.number(0b10, 2)  # FD format, reserved
     switch = len(bits)

@@ -13,7 +13,7 @@ from ros2_cosim.core.kernel.errors import ConfigurationError
 from ros2_cosim.driving.can.frames import (
     FD_LENGTHS,
     INTERMISSION,
-    Frame,
+    BusFrame,
     check_frame,
     on_wire,
     priority,
@@ -34,7 +34,7 @@ def test_classical_frames_have_the_length_that_can_utils_computes() -> None:
     vectors = [v for v in VECTORS if v[0] in ("classic", "remote")]
     assert len(vectors) == 150
     for kind, identifier, extended, data, bits in vectors:
-        frame = Frame(
+        frame = BusFrame(
             int(identifier, 16), extended == "1", remote=kind == "remote", data=data_of(data)
         )
         assert len(on_wire(frame).bits) + INTERMISSION == int(bits), frame
@@ -44,7 +44,7 @@ def test_fd_frames_have_the_bits_that_another_generator_makes() -> None:
     vectors = [v for v in VECTORS if v[0] == "fd"]
     assert len(vectors) == 160
     for _, identifier, extended, switch, passive, data, bits, fast, stuff, crc in vectors:
-        frame = Frame(
+        frame = BusFrame(
             int(identifier, 16),
             extended == "1",
             fd=True,
@@ -63,7 +63,7 @@ def test_fd_frames_have_the_bits_that_another_generator_makes() -> None:
 
 
 @st.composite
-def frames(draw: st.DrawFn) -> Frame:
+def frames(draw: st.DrawFn) -> BusFrame:
     """Any frame that is allowed."""
     extended, fd = draw(st.booleans()), draw(st.booleans())
     identifier = draw(st.integers(0, 0x1FFFFFFF if extended else 0x7FF))
@@ -71,14 +71,14 @@ def frames(draw: st.DrawFn) -> Frame:
         length = draw(st.sampled_from(FD_LENGTHS))
         data = draw(st.binary(min_size=length, max_size=length))
         flags = draw(st.booleans()), draw(st.booleans())
-        return Frame(identifier, extended, False, True, *flags, data)
+        return BusFrame(identifier, extended, False, True, *flags, data)
     if draw(st.booleans()):
-        return Frame(identifier, extended, remote=True, requested=draw(st.integers(0, 8)))
-    return Frame(identifier, extended, data=draw(st.binary(max_size=8)))
+        return BusFrame(identifier, extended, remote=True, requested=draw(st.integers(0, 8)))
+    return BusFrame(identifier, extended, data=draw(st.binary(max_size=8)))
 
 
 @given(frames())
-def test_no_six_equal_bits_where_bits_are_stuffed(frame: Frame) -> None:
+def test_no_six_equal_bits_where_bits_are_stuffed(frame: BusFrame) -> None:
     check_frame(frame, "frame")
     wire = on_wire(frame)
     stuffed = wire.bits[: wire.stuffed]
@@ -87,7 +87,7 @@ def test_no_six_equal_bits_where_bits_are_stuffed(frame: Frame) -> None:
 
 
 @given(frames(), frames())
-def test_arbitration_is_that_of_the_bits(first: Frame, second: Frame) -> None:
+def test_arbitration_is_that_of_the_bits(first: BusFrame, second: BusFrame) -> None:
     """The frame whose bit is dominant where both first differ wins."""
     if priority(first) == priority(second):
         return
@@ -99,17 +99,20 @@ def test_arbitration_is_that_of_the_bits(first: Frame, second: Frame) -> None:
 @pytest.mark.parametrize(
     ("frame", "found"),
     [
-        (Frame(0x800), "identifier 0x800 of 11 bits; allowed is 0 to 0x7ff"),
-        (Frame(1 << 29, True), "identifier 0x20000000 of 29 bits"),
-        (Frame(1, data=bytes(9)), "a classical frame of 9 bytes; allowed are up to 8"),
-        (Frame(1, remote=True, data=b"1"), "a remote frame of 1 bytes; allowed are none"),
-        (Frame(1, fd=True, data=bytes(9)), "an FD frame of 9 bytes; allowed are data frames of 0,"),
-        (Frame(1, fd=True, remote=True), "a remote FD frame"),
-        (Frame(1, bit_rate_switch=True), "with a bit rate switch"),
-        (Frame(1, remote=True, requested=9), "asks for 9 bytes"),
+        (BusFrame(0x800), "identifier 0x800 of 11 bits; allowed is 0 to 0x7ff"),
+        (BusFrame(1 << 29, True), "identifier 0x20000000 of 29 bits"),
+        (BusFrame(1, data=bytes(9)), "a classical frame of 9 bytes; allowed are up to 8"),
+        (BusFrame(1, remote=True, data=b"1"), "a remote frame of 1 bytes; allowed are none"),
+        (
+            BusFrame(1, fd=True, data=bytes(9)),
+            "an FD frame of 9 bytes; allowed are data frames of 0,",
+        ),
+        (BusFrame(1, fd=True, remote=True), "a remote FD frame"),
+        (BusFrame(1, bit_rate_switch=True), "with a bit rate switch"),
+        (BusFrame(1, remote=True, requested=9), "asks for 9 bytes"),
     ],
 )
-def test_what_no_frame_is_gets_an_error(frame: Frame, found: str) -> None:
+def test_what_no_frame_is_gets_an_error(frame: BusFrame, found: str) -> None:
     with pytest.raises(ConfigurationError, match="bus: found") as error:
         check_frame(frame, "bus")
     assert found in str(error.value)
