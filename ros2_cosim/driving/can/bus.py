@@ -37,6 +37,8 @@ from ros2_cosim.driving.can.frames import (
 _NS = 1_000_000_000
 #: Bits of an error flag with what others add, and of the delimiter behind it.
 ERROR_FRAME: Final = 12 + 8
+#: Bits of the shortest attempt to send, at least.
+SHORTEST: Final = ERROR_FRAME
 #: Bits that an error passive sender waits.
 SUSPENDED: Final = 8
 
@@ -200,10 +202,15 @@ class BusCounts:
 
 
 class Bus:
-    """All controllers of a bus."""
+    """All controllers of a bus.
 
-    def __init__(self, controllers: Mapping[str, CanController]) -> None:
+    :param lead_ns: how long before its end the fate of a frame is told; what is asked for in
+        between acts behind it
+    """
+
+    def __init__(self, controllers: Mapping[str, CanController], lead_ns: int = 0) -> None:
         self.controllers = dict(controllers)
+        self._lead_ns = lead_ns
         self.counts = BusCounts()
         self._attempt: Transmission | None = None
         self._free_at = 0
@@ -251,7 +258,7 @@ class Bus:
     def next_time(self) -> int | None:
         """When something happens next if nobody asks for anything."""
         if self._attempt is not None:
-            return self._attempt.end
+            return max(self._attempt.end - self._lead_ns, self._attempt.begin + 1)
         times = [
             max(c.suspended_until, c.queue[0].time + c.bit_ns)
             for c in self.controllers.values()
@@ -269,7 +276,7 @@ class Bus:
     def advance(self, time: int) -> list[BusEvent]:
         """Let happen what does at :attr:`next_time`."""
         if self._attempt is not None:
-            return self._end(self._attempt) if time >= self._attempt.end else []
+            return self._end(self._attempt)
         events = []
         for controller in self.controllers.values():
             at = controller.recovers_at
@@ -438,6 +445,8 @@ class Bus:
 
 def _collisions(wires: Mapping[str, WireFrame]) -> list[tuple[int, FrameError, str]]:
     """Senders of the same identifier whose frames differ: who reads other bits than it sends."""
+    if len(wires) < 2:
+        return []
     bits = [wire.bits for wire in wires.values()]
     for index, there in enumerate(zip(*bits, strict=False)):
         if len(set(there)) > 1:

@@ -109,9 +109,7 @@ class SignalEncoder(Model):
                 signal: path.read(samples[port].value)  # type: ignore[union-attr]
                 for signal, (port, path) in sources.items()
             }
-            outputs[message] = message_of(
-                self._database.coded(message, values, clip=self._clip)
-            )
+            outputs[message] = message_of(self._database.coded(message, values, clip=self._clip))
         return outputs
 
 

@@ -14,10 +14,12 @@ from ros2_cosim.core.kernel.model import FullModel, Port, Report, Traits
 from ros2_cosim.core.kernel.participant import ModelContext, Step
 from ros2_cosim.core.kernel.random_streams import RandomStream
 from ros2_cosim.core.kernel.saved_state import SavedAttributes
+from ros2_cosim.core.kernel.time import format_ns
 from ros2_cosim.core.messages.catalogue import DEFAULT
 from ros2_cosim.core.messages.message_types import BYTES
 from ros2_cosim.driving.can import ls_bus
 from ros2_cosim.driving.can.bus import (
+    SHORTEST,
     Bus,
     BusCounts,
     BusEvent,
@@ -81,14 +83,17 @@ class CanBus(FullModel):
 
     A controller has the ports ``transmit/NAME``, ``command/NAME`` (handled), ``receive/NAME`` and
     ``event/NAME``, or is the bus terminal of an FMU by ``operations/NAME``, in and out. Such an FMU
-    counts its errors itself. Frames arrive, and events happen, at the end of the last bit. The
-    participant needs ``dynamic_step``; its ``period`` is that of an idle bus.
+    counts its errors itself. Frames arrive at the end of the last bit, within which the ``latency``
+    of the outputs lies: one for all, of up to 20 bits. It is how far the participants of a loop may
+    run ahead of each other; answers to commands, and the load, come so much later. The participant
+    needs ``dynamic_step``; its ``period`` is that of an idle bus.
 
-    :raises ConfigurationError: no dynamic step; a frame that CAN does not have
+    :raises ConfigurationError: no dynamic step; latencies that differ or are too long; a frame that
+        CAN does not have
     """
 
     Parameters = BusParameters
-    traits: ClassVar[Traits] = Traits(cost_ns=60_000)
+    traits: ClassVar[Traits] = Traits(cost_ns=60_000, needs_graph=True)
     input_ports: ClassVar[tuple[Port, ...]] = (
         Port("transmit/{controller}", CAN_FRAME, required=False, description="handled"),
         Port("command/{controller}", CAN_COMMAND, required=False, description="handled"),
@@ -158,7 +163,8 @@ class CanBus(FullModel):
             {
                 name: self._controller(context, parameters, name, settings)
                 for name, settings in parameters.controllers.items()
-            }
+            },
+            _lead(context, parameters),
         )
         self._window = parameters.load_window
         self._window_end = parameters.load_window
@@ -337,6 +343,27 @@ class CanBus(FullModel):
             transmit_errors=controller.confinement.transmit_errors,
             receive_errors=controller.confinement.receive_errors,
         )
+
+
+def _lead(context: ModelContext, parameters: BusParameters) -> int:
+    """The latency of the outputs [ns]."""
+    if context.graph is None:
+        return 0
+    latencies = {output.latency for output in context.graph.participants[context.name].outputs}
+    if not latencies:
+        return 0
+    fastest = max(
+        [parameters.bit_rate, *(c.bit_rate or 0 for c in parameters.controllers.values())]
+    )
+    most = SHORTEST * 1_000_000_000 // fastest
+    first = min(latencies, key=lambda latency: latency.minimum_ns)
+    if len(latencies) > 1 or first.draw is not None or first.minimum_ns > most:
+        found = ", ".join(sorted({format_ns(latency.minimum_ns) for latency in latencies}))
+        raise ConfigurationError(
+            f"participants.{context.name}.outputs: found latencies {found}; allowed is one constant "
+            f"latency for all, of up to {format_ns(most)}"
+        )
+    return first.minimum_ns
 
 
 def _operation_of(event: BusEvent) -> list[ls_bus.Operation]:
