@@ -135,6 +135,42 @@ OSMP2 = """<?xml version="1.0" encoding="UTF-8"?>
 """
 
 
+LS_NODE3 = """<?xml version="1.0" encoding="UTF-8"?>
+<fmiModelDescription fmiVersion="3.0" modelName="lsnode3" instantiationToken="lsnode3">
+<CoSimulation modelIdentifier="lsnode3" canHandleVariableCommunicationStepSize="true"
+ hasEventMode="true"/>
+<ModelVariables>
+<Binary name="Can.Rx_Data" valueReference="0" causality="input" variability="discrete" clocks="2"
+ mimeType="application/org.fmi-standard.fmi-ls-bus.can; version=&quot;1.0.0&quot;">
+<Start value=""/></Binary>
+<Binary name="Can.Tx_Data" valueReference="1" causality="output" variability="discrete" clocks="3"
+ mimeType="application/org.fmi-standard.fmi-ls-bus.can; version=&quot;1.0.0&quot;"/>
+<Clock name="Can.Rx_Clock" valueReference="2" causality="input" intervalVariability="triggered"/>
+<Clock name="Can.Tx_Clock" valueReference="3" {clock}/>
+<UInt32 name="id" valueReference="4" causality="parameter" variability="fixed" start="1"/>
+<Float64 name="period" valueReference="5" causality="parameter" variability="fixed" start="0.01"/>
+<UInt32 name="rate" valueReference="6" causality="parameter" variability="fixed" start="0"/>
+<Float64 name="time" valueReference="7" causality="independent" variability="continuous"/>
+</ModelVariables>
+<ModelStructure><Output valueReference="1"/></ModelStructure>
+</fmiModelDescription>
+"""
+#: Kinds of the Tx clock of ``lsnode3``.
+TRIGGERED = 'causality="output" intervalVariability="triggered"'
+COUNTDOWN = 'causality="input" intervalVariability="countdown"'
+
+LS_TERMINALS = """<?xml version="1.0" encoding="UTF-8"?>
+<fmiTerminalsAndIcons fmiVersion="3.0"><Terminals>
+<Terminal terminalKind="org.fmi-ls-bus.network-terminal" matchingRule="org.fmi-ls-bus.transceiver"
+ name="Can">
+<TerminalMemberVariable variableKind="signal" variableName="Can.Rx_Clock" memberName="Rx_Clock"/>
+<TerminalMemberVariable variableKind="signal" variableName="Can.Rx_Data" memberName="Rx_Data"/>
+<TerminalMemberVariable variableKind="signal" variableName="Can.Tx_Clock" memberName="Tx_Clock"/>
+<TerminalMemberVariable variableKind="signal" variableName="Can.Tx_Data" memberName="Tx_Data"/>
+</Terminal></Terminals></fmiTerminalsAndIcons>
+"""
+
+
 def _osmp_parts() -> str:
     parts = []
     for name, content, causality in (
@@ -165,11 +201,13 @@ DESCRIPTIONS = {
     "lag2": LAG2,
     "lag3": LAG3,
     "osmp2": OSMP2.format(parts=_osmp_parts()),
+    "lsnode3": LS_NODE3.format(clock=TRIGGERED),
 }
+TERMINALS = {"lsnode3": LS_TERMINALS}
 
 
-def build_fmu(name: str, directory: Path) -> Path:
-    """Compile ``fmus/NAME.c`` and pack it with its description.
+def build_fmu(name: str, directory: Path, description: str = "") -> Path:
+    """Compile ``fmus/NAME.c`` and pack it with its description, or with another one.
 
     FMPy wants every function of the standard: those that the model does not need say Error.
     """
@@ -193,7 +231,9 @@ def build_fmu(name: str, directory: Path) -> Path:
     subprocess.run([*command, str(SOURCES / f"{name}.c"), str(stubs), "-lm"], check=True)
     fmu = directory / f"{name}.fmu"
     with zipfile.ZipFile(fmu, "w") as archive:
-        archive.writestr("modelDescription.xml", DESCRIPTIONS[name])
+        archive.writestr("modelDescription.xml", description or DESCRIPTIONS[name])
+        if name in TERMINALS:
+            archive.writestr("terminalsAndIcons/terminalsAndIcons.xml", TERMINALS[name])
         place = platform_tuple if is_fmi3 else platform
         archive.write(library, f"binaries/{place}/{name}.so")
     return fmu

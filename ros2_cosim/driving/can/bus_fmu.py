@@ -3,7 +3,8 @@
 
 The FMU makes a step from one activation to the next. Where one ends, in event mode, its Tx clocks
 say whether there are operations to be sent, and operations that have arrived go in with their Rx
-clocks. Clocks and terminals: modelica/fmi-ls-bus, commit 9cf92599, docs/4____network_abstraction.adoc.
+clocks. Clocks and terminals: modelica/fmi-ls-bus, commit 9cf92599,
+docs/4____network_abstraction.adoc.
 """
 
 from __future__ import annotations
@@ -106,8 +107,7 @@ class BusFmu(FullModel):
                 f"{where}: found a countdown clock at terminal '{countdown[0]}' and no "
                 "'dynamic_step: true' beside the parameters; allowed is to give it"
             )
-        for name in parameters.values:
-            _settable(model, name, f"{context.where}.values")
+        _settings(model, parameters.values, context.where)
 
     def __init__(self, context: ModelContext, parameters: BusFmuParameters) -> None:
         self.check_settings(context, parameters)
@@ -125,16 +125,13 @@ class BusFmu(FullModel):
         self._directory = tempfile.mkdtemp(prefix="fmu-")
         self._cleaner = weakref.finalize(self, shutil.rmtree, self._directory, True)
         self._fmu = _loaded(path, model, self._directory)
-        given = [
-            (*_settable(model, name, context.where), value)
-            for name, value in parameters.values.items()
-        ]
-        structural = [one for one in given if one[2]]
+        given = _settings(model, parameters.values, context.where)
+        structural = [setting for setting in given if setting.structural]
         if structural:
             self._fmu.enterConfigurationMode()
             self._set(structural)
             self._fmu.exitConfigurationMode()
-        self._set([one for one in given if not one[2]])
+        self._set([setting for setting in given if not setting.structural])
 
     def activate(self, step: Step) -> Mapping[str, Any]:
         """A step to now; what the FMU then sends."""
@@ -158,10 +155,9 @@ class BusFmu(FullModel):
 
     # -- inside --------------------------------------------------------------------------------
 
-    def _set(self, values: Sequence[tuple[str, int, bool, Any]]) -> None:
-        for kind, reference, _, value in values:
-            converted = bool(value) if kind == "Boolean" else value
-            getattr(self._fmu, f"set{kind}")([reference], [converted])
+    def _set(self, values: Sequence[_Setting]) -> None:
+        for setting in values:
+            getattr(self._fmu, f"set{setting.kind}")([setting.reference], [setting.value])
 
     def _called(self, call: Callable[..., Any], *arguments: Any) -> Any:
         try:
@@ -270,19 +266,41 @@ def _loaded(path: Path, model: Any, directory: str) -> Any:
     return fmu
 
 
-def _settable(model: Any, name: str, where: str) -> tuple[str, int, bool]:
-    """Type, value reference, and whether it is structural, of a parameter."""
+class _Setting(NamedTuple):
+    """The value of a parameter, and how FMI's functions name it."""
+
+    kind: str
+    reference: int
+    structural: bool
+    value: Any
+
+
+def _settings(model: Any, values: Mapping[str, bool | float], where: str) -> list[_Setting]:
     parameters = {
         v.name: v
         for v in model.modelVariables
         if v.causality in ("parameter", "structuralParameter")
     }
-    found = parameters.get(name)
-    if found is None:
-        raise ConfigurationError(
-            f"{where}: found '{name}'; the FMU has {', '.join(sorted(parameters)) or 'none'}"
-        )
-    return found.type, found.valueReference, found.causality == "structuralParameter"
+    found = []
+    for name, value in values.items():
+        variable = parameters.get(name)
+        if variable is None:
+            raise ConfigurationError(
+                f"{where}.values: found '{name}'; the FMU has "
+                f"{', '.join(sorted(parameters)) or 'none'}"
+            )
+        kind = variable.type
+        is_float, is_boolean = kind.startswith("Float"), kind == "Boolean"
+        allowed = "true or false" if is_boolean else "a number" if is_float else "a whole number"
+        whole = isinstance(value, bool) or value == int(value)
+        if isinstance(value, bool) is not is_boolean or not (is_float or whole):
+            raise ConfigurationError(
+                f"{where}.values.{name}: found {value}; allowed is {allowed} ({kind})"
+            )
+        scalar = value if is_float or is_boolean else int(value)
+        structural = variable.causality == "structuralParameter"
+        found.append(_Setting(kind, variable.valueReference, structural, scalar))
+    return found
 
 
 def _described(
@@ -312,7 +330,7 @@ def _read(path: Path, where: str) -> tuple[Any, dict[str, BusTerminal]]:
     return model, terminals
 
 
-def _terminals(path: Path, where: str, variables: Mapping[str, Any]) -> dict[str, BusTerminal]:
+def _terminals(path: Path, where: str, variables: Mapping[Any, Any]) -> dict[str, BusTerminal]:
     """The bus terminals of an FMU, those within others too."""
     with opened_archive(path, ConfigurationError) as archive:
         if _TERMINALS not in archive.namelist():
@@ -327,20 +345,20 @@ def _terminals(path: Path, where: str, variables: Mapping[str, Any]) -> dict[str
             continue
         name = terminal.get("name") or ""
         members = {
-            member.get("memberName"): variables.get(member.get("variableName") or "")
+            member.get("memberName"): member.get("variableName")
             for member in terminal.findall("TerminalMemberVariable")
         }
         for member in _MEMBERS:
-            if members.get(member) is None:
+            if members.get(member) not in variables:
                 raise ConfigurationError(
                     f"{where}: terminal '{name}' of '{path.name}': found no variable for {member}"
                 )
-        tx_data, tx_clock, rx_data, rx_clock = (members[member] for member in _MEMBERS)
+        tx_data, tx_clock, rx_data, rx_clock = (variables[members[member]] for member in _MEMBERS)
         kind = contents.get(tx_data.name, "").partition(";")[0]
         if kind != _CAN:
             raise ConfigurationError(
-                f"{where}: terminal '{name}' of '{path.name}': found MIME type '{kind}'; allowed is "
-                f"{_CAN}"
+                f"{where}: terminal '{name}' of '{path.name}': found MIME type '{kind}'; allowed "
+                f"is {_CAN}"
             )
         variability = tx_clock.intervalVariability
         if variability not in ("triggered", "countdown"):

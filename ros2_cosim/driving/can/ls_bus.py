@@ -138,7 +138,7 @@ def _encoded(operation: Operation) -> bytes:
             return _operation(_CONFIGURATION, bytes([_BIT_RATE]) + _ID.pack(rate))
         case BusConfiguration(None, int() as rate):
             return _operation(_CONFIGURATION, bytes([_FD_BIT_RATE]) + _ID.pack(rate))
-        case BusConfiguration(None, None, keep):
+        case BusConfiguration(_, _, keep):
             kind = _KEEP_LOST if keep else _DISCARD_LOST
             return _operation(_CONFIGURATION, bytes([_BEHAVIOUR, kind]))
         case NodeStatus(state):

@@ -107,6 +107,13 @@ class CanBus(FullModel):
     output_ports: ClassVar[tuple[Port, ...]] = (
         Port("receive/{controller}", CAN_FRAME, required=False, schedule="sparse"),
         Port(
+            "frames",
+            CAN_FRAME,
+            required=False,
+            schedule="sparse",
+            description="every frame that arrives, once",
+        ),
+        Port(
             "event/{controller}",
             CAN_EVENT,
             required=False,
@@ -311,6 +318,8 @@ class CanBus(FullModel):
         operations: dict[str, list[ls_bus.Operation]] = {}
         for event in events:
             name = event.controller
+            if event.kind is EventKind.TRANSMITTED and event.frame is not None:
+                outputs["frames"] = message_of(event.frame)
             if name in self._terminals:
                 operations.setdefault(name, []).extend(_operation_of(event))
             elif event.kind is EventKind.RECEIVED:
@@ -360,8 +369,8 @@ def _lead(context: ModelContext, parameters: BusParameters) -> int:
     if len(latencies) > 1 or first.draw is not None or first.minimum_ns > most:
         found = ", ".join(sorted({format_ns(latency.minimum_ns) for latency in latencies}))
         raise ConfigurationError(
-            f"participants.{context.name}.outputs: found latencies {found}; allowed is one constant "
-            f"latency for all, of up to {format_ns(most)}"
+            f"participants.{context.name}.outputs: found latencies {found}; allowed is one "
+            f"constant latency for all, of up to {format_ns(most)}"
         )
     return first.minimum_ns
 

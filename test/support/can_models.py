@@ -1,0 +1,56 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Participants at a CAN bus, for tests."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from ros2_cosim.core.documents.settings import Section
+from ros2_cosim.core.kernel.model import FullModel, Model
+from ros2_cosim.core.kernel.participant import ModelContext, Step
+from ros2_cosim.core.messages.catalogue import DEFAULT
+from ros2_cosim.driving.can.frames import BusFrame
+from ros2_cosim.driving.can.messages import CAN_COMMAND, message_of
+
+
+class CountedFrames(Section):
+    """Which frames are sent."""
+
+    id: int = 1
+    length: int = 1
+
+
+class FrameCounter(FullModel):
+    """Sends a numbered frame at each activation, and counts what it is told."""
+
+    Parameters = CountedFrames
+
+    def __init__(self, context: ModelContext, parameters: CountedFrames) -> None:
+        self._parameters = parameters
+        self._number = self._heard = 0
+
+    def activate(self, step: Step) -> Mapping[str, Any]:
+        self._number += 1
+        data = bytes([self._number % 256, self._heard % 256] * 4)[: self._parameters.length]
+        return {"frame": message_of(BusFrame(self._parameters.id, data=data))}
+
+    def handle_message(self, port: str, step: Step) -> Mapping[str, Any]:
+        self._heard += 1
+        return {}
+
+
+class CommandSender(Model):
+    """Stops a controller at its third activation, and starts it at the sixth, faster."""
+
+    def __init__(self, context: ModelContext, parameters: Any) -> None:
+        self._number = 0
+
+    def activate(self, step: Step) -> Mapping[str, Any]:
+        self._number += 1
+        command = DEFAULT.record(CAN_COMMAND)
+        if self._number == 3:
+            return {"command": command(command=command.STOP)}
+        if self._number == 6:
+            return {"command": command(command=command.START, bit_rate=1_000_000)}
+        return {}
