@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What drives and judges: control laws, sensors, V2V, referee, OpenSCENARIO.
+"""What drives and judges: control laws, sensors, V2V, CAN, referee, OpenSCENARIO.
 
 Also the messages of other driving software, and topics of CARLA's ROS bridge.
 

@@ -30,7 +30,7 @@ def test_frames_come_back_from_python_can(frame: BusFrame) -> None:
     assert frame_of_message(message) == frame
 
 
-def scenario(tmp_path: Path, interface: str, channel: str, **bag: Any) -> Any:
+def scenario(tmp_path: Path, interface: str, channel: str, options: Any = None, **bag: Any) -> Any:
     data = {
         "name": "gateway",
         "description": "a counter, a bus and what is outside",
@@ -48,7 +48,11 @@ def scenario(tmp_path: Path, interface: str, channel: str, **bag: Any) -> Any:
                 "model": "can_gateway",
                 "period": "5ms",
                 "offset": "5ms",
-                "parameters": {"interface": interface, "channel": channel},
+                "parameters": {
+                    "interface": interface,
+                    "channel": channel,
+                    "options": {"fd": True} if options is None else options,
+                },
                 "inputs": {"frames": {"from": "can.receive/outside", "handled": True}},
                 "outputs": {"frames": {"type": CAN_FRAME, "topic": "/in", "schedule": "sparse"}},
             },
@@ -116,6 +120,14 @@ def test_frames_go_out_and_come_in_on_socketcan(tmp_path: Path) -> None:
     except OSError as error:
         pytest.skip(f"this kernel has no SocketCAN with an interface vcan0: {error}")
     exchange(tmp_path, "socketcan", "vcan0")
+
+
+def test_options_go_to_the_interface(tmp_path: Path) -> None:
+    options = {"receive_own_messages": True}
+    running = scenario(tmp_path, "virtual", f"own {tmp_path}", options)
+    summary = run_inproc(running, tmp_path / "out", record=False)
+    # Each frame comes back, goes over the bus and is out again.
+    assert summary.figures["outside"]["received"] >= 4
 
 
 def test_an_unknown_interface_gets_one_line(tmp_path: Path) -> None:

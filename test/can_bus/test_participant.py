@@ -204,6 +204,66 @@ def test_disturbances_depend_on_the_seed_alone(nodes: Path, tmp_path: Path) -> N
     assert first.figures["can"]["destroyed"] > 10
 
 
+@pytest.mark.parametrize(
+    "settings",
+    [
+        {"bit_rate": 400_000},
+        {"fd_bit_rate": 0},
+        {"bit_error_rate": 3e-3},
+        {"load_window": "5ms"},
+        {"first": {"bit_rate": 400_000}},
+        {"first": {"fd_bit_rate": 1_000_000}},
+        {"first": {"started": False}},
+        {"first": {"queue": 1}},
+        {"first": {"retransmit": False}},
+        {"first": {"recover": False}},
+        {"first": {"bit_error_rate": 0.0}},
+    ],
+    ids=str,
+)
+def test_each_setting_acts(settings: dict[str, Any], tmp_path: Path) -> None:
+    """Two controllers that send FD frames faster than the bus can carry them, disturbed."""
+
+    def trace(out: str, **bus: Any) -> str:
+        own = {"first": bus.pop("first", {}), "second": {}}
+        names = tuple(own)
+        given = {"controllers": own, "bit_error_rate": 4e-3, "load_window": "10ms", **bus}
+        data = {
+            "name": "settings",
+            "description": "two nodes",
+            "duration": "100ms",
+            "participants": {
+                "fd": {
+                    "model": "support.can_models:FrameCounter",
+                    "period": "1ms",
+                    "parameters": {"id": 0x11, "length": 8, "fd": True},
+                    "outputs": {"frame": output(CAN_FRAME, "/fd/frame", "0")},
+                },
+                "first": counter(0x10, 8, "500us", "first"),
+                "second": counter(0x20, 8, "2ms", "second"),
+                "can": {
+                    "model": "can_bus",
+                    "period": "10ms",
+                    "dynamic_step": True,
+                    "parameters": given,
+                    "inputs": {
+                        "transmit/first": {"from": ["first.frame", "fd.frame"], "handled": True},
+                        "transmit/second": {"from": "second.frame", "handled": True},
+                    },
+                    "outputs": {
+                        **{f"receive/{n}": output(CAN_FRAME, f"/{n}/rx") for n in names},
+                        **{f"event/{n}": output(CAN_EVENT, f"/{n}/events") for n in names},
+                        "load": output(LOAD, "/load"),
+                    },
+                },
+            },
+        }
+        summary, _ = run(data, tmp_path, tmp_path / out)
+        return str(summary.trace_sha256)
+
+    assert trace("changed", **settings) != trace("plain")
+
+
 def change(data: dict[str, Any], path: str, value: Any) -> dict[str, Any]:
     place = data["participants"]
     *parents, last = path.split("|")

@@ -19,6 +19,7 @@ class CountedFrames(Section):
 
     id: int = 1
     length: int = 1
+    fd: bool = False
 
 
 class FrameCounter(FullModel):
@@ -33,7 +34,9 @@ class FrameCounter(FullModel):
     def activate(self, step: Step) -> Mapping[str, Any]:
         self._number += 1
         data = bytes([self._number % 256, self._heard % 256] * 4)[: self._parameters.length]
-        return {"frame": message_of(BusFrame(self._parameters.id, data=data))}
+        fd = self._parameters.fd
+        frame = BusFrame(self._parameters.id, fd=fd, bit_rate_switch=fd, data=data)
+        return {"frame": message_of(frame)}
 
     def handle_message(self, port: str, step: Step) -> Mapping[str, Any]:
         self._heard += 1

@@ -27,9 +27,8 @@ class GatewayParameters(Section):
     interface: str = Field(description="of python-can, such as socketcan, udp_multicast, virtual")
     channel: str | Whole = Field(description="of that interface, such as can0")
     options: dict[str, str | bool | int | float] = Field(
-        default_factory=dict, description="further arguments of that interface"
+        default_factory=dict, description="further arguments of that interface, such as fd: true"
     )
-    fd: bool = Field(default=True, description="whether the interface is opened for FD frames")
 
 
 class CanGateway(FullModel):
@@ -77,7 +76,6 @@ class CanGateway(FullModel):
             self._bus: Any = can.Bus(
                 interface=parameters.interface,
                 channel=parameters.channel,
-                fd=parameters.fd,
                 **parameters.options,
             )
         except Exception as error:  # of any driver
