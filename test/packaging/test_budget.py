@@ -13,7 +13,7 @@ BUDGET = {
     "cli": 2_771,
     "core": 24_265,
     "dcp": 13_145,
-    "driving": 14_950,
+    "driving": 16_880,
     "lab": 8_340,
     "ros": 11_840,
     "ros2_cosim": 128,
