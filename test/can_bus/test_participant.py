@@ -29,8 +29,7 @@ from ros2_cosim.driving.can.messages import (
     CAN_FRAME,
     STANDARD_FD_FRAME,
     STANDARD_FRAME,
-    FdSeamParameters,
-    FromStandardFdFrame,
+    CanSeamParameters,
     FromStandardFrame,
     ToStandardFdFrame,
     ToStandardFrame,
@@ -308,9 +307,8 @@ def test_a_frame_that_can_does_not_have_ends_the_run(nodes: Path, tmp_path: Path
         run(data, nodes, tmp_path)
 
 
-def seam(kind: Any, parameters: Any = None) -> Any:
-    place = SeamPlace("place", "port", CAN_FRAME, (), {})
-    return kind(place, parameters or NoParameters())
+def seam(kind: Any, parameters: Any, source: str = CAN_FRAME) -> Any:
+    return kind(SeamPlace("place", "port", source, (), {}), parameters)
 
 
 CAN_MSGS = {
@@ -331,13 +329,12 @@ CAN_MSGS = {
 )
 def test_standard_frames_come_back(frame: BusFrame) -> None:
     DEFAULT.offer(CAN_MSGS)
-    kinds = (ToStandardFrame, FromStandardFrame), (ToStandardFdFrame, FromStandardFdFrame)
-    out, back = kinds[frame.fd]
-    standard = seam(out).convert(0, message_of(frame))
-    parameters = FdSeamParameters() if frame.fd else NoParameters()
-    assert frame_of(seam(back, parameters).convert(standard, {})) == frame
-    assert seam(kinds[not frame.fd][0]).convert(0, message_of(frame)) is None
-    assert seam(back, parameters).convert(standard._replace(is_error=True), {}) is None
+    kinds = ToStandardFrame, ToStandardFdFrame
+    standard = seam(kinds[frame.fd], NoParameters()).convert(0, message_of(frame))
+    assert seam(kinds[not frame.fd], NoParameters()).convert(0, message_of(frame)) is None
+    back = seam(FromStandardFrame, CanSeamParameters(), kinds[frame.fd].target_type)
+    assert frame_of(back.convert(standard, {})) == frame
+    assert back.convert(standard._replace(is_error=True), {}) is None
 
 
 def test_the_state_of_a_bus_can_be_saved() -> None:

@@ -130,7 +130,7 @@ def test_a_short_frame_names_its_message() -> None:
     ("name", "changes", "found"),
     [
         ("radar", {"database": "no.dbc"}, "no.dbc': No such file"),
-        ("radar", {"database": "can_platoon.yaml"}, "which is no database of CAN messages"),
+        ("radar", {"database": "can_platoon.yaml"}, "which is not a database of CAN messages"),
         ("radar", {"send": {"Radar": {}}}, "found message 'Radar'; platoon.dbc has Beacon, Motion"),
         (
             "radar",

@@ -1,13 +1,17 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A bus and its controllers in simulated time, without a run: who sends, until when, what fails.
+"""A bus and its controllers in simulated time, without a run: frames, their times, their errors.
 
-A frame begins with the next bit after a request; all that were asked for until then take part in
-the arbitration, and the lowest identifier wins. Receivers have a frame, and its sender knows, at
-the end of its last bit. Disturbances flip single bits, as one node reads them. A sender notices at
-once; a receiver by the stuff bits, else by the CRC, behind the acknowledge delimiter. An error
-frame has a flag of 12 bits, as two flags that follow each other, and a delimiter of 8; an error
-passive receiver destroys no frame, and an error passive sender waits 8 bits more before its next
-one. The length of the flag, the bit of waiting and what a wrong bit rate does are class estimate.
+A frame begins with the next bit after a request. All that wait then take part in the arbitration,
+and the lowest identifier wins. Receivers have a frame, and its sender has its confirmation, at the
+end of the last bit.
+
+Disturbances flip single bits, as one node reads them. A sender notices at once; a receiver by the
+stuff bits, else by the CRC, behind the acknowledge delimiter. An error frame has a flag of 12 bits,
+as two flags that follow each other, and a delimiter of 8. An error passive receiver destroys no
+frame, and an error passive sender waits 8 bits more before its next one.
+
+Class estimate: the length of the flag, the bit of waiting, what a wrong bit rate does (the receiver
+finds a stuff error in its sixth bit), and that the counters change at the end of the error frame.
 """
 
 from __future__ import annotations
@@ -52,7 +56,7 @@ class ControllerState(IntEnum):
 
 
 class EventKind(IntEnum):
-    """What a controller is told, as in ``ros2_cosim/msg/CanEvent``."""
+    """What happens at a controller, as in ``ros2_cosim/msg/CanEvent``."""
 
     TRANSMITTED = 0
     CANCELLED = 1
@@ -65,7 +69,7 @@ class EventKind(IntEnum):
 
 
 class ControllerCommand(IntEnum):
-    """What a controller is asked for, as in ``ros2_cosim/msg/CanCommand``."""
+    """What a controller may have to do, as in ``ros2_cosim/msg/CanCommand``."""
 
     START = 0
     STOP = 1
@@ -96,7 +100,7 @@ class SendRequest(NamedTuple):
 
 
 class CanController:
-    """One controller: bit rates [bit/s] (0: it knows no FD frames), its queue, its error counters.
+    """One controller: bit rates [bit/s] (0: it has no FD frames), its queue, its error counters.
 
     :param errors: its random numbers, by which bits that it reads are wrong, with ``error_rate``
     """
@@ -174,9 +178,10 @@ class CanController:
 
 
 class Transmission(NamedTuple):
-    """A frame that is on the bus: who sends and who hears it; None as ``code``: it arrives.
+    """A frame that is on the bus, its senders and receivers; ``code`` NONE: it arrives.
 
-    ``noticed`` names who finds the error; ``deaf`` are receivers that get nothing of it.
+    ``noticed`` names the controllers that find the error; ``deaf`` are receivers that get nothing
+    of it.
     """
 
     requests: Mapping[str, SendRequest]
@@ -204,8 +209,8 @@ class BusCounts:
 class Bus:
     """All controllers of a bus.
 
-    :param lead_ns: how long before its end the fate of a frame is told; what is asked for in
-        between acts behind it
+    :param lead_ns: how long before its end the bus reports what becomes of a frame; requests in
+        between act behind it
     """
 
     def __init__(self, controllers: Mapping[str, CanController], lead_ns: int = 0) -> None:
@@ -256,7 +261,7 @@ class Bus:
 
     @property
     def next_time(self) -> int | None:
-        """When something happens next if nobody asks for anything."""
+        """When something happens next without further requests."""
         if self._attempt is not None:
             return max(self._attempt.end - self._lead_ns, self._attempt.begin + 1)
         times = [
@@ -444,7 +449,7 @@ class Bus:
 
 
 def _collisions(wires: Mapping[str, WireFrame]) -> list[tuple[int, FrameError, str]]:
-    """Senders of the same identifier whose frames differ: who reads other bits than it sends."""
+    """Of senders of one identifier whose frames differ: those that read other bits than theirs."""
     if len(wires) < 2:
         return []
     bits = [wire.bits for wire in wires.values()]

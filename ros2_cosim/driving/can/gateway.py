@@ -34,8 +34,8 @@ class GatewayParameters(Section):
 class CanGateway(FullModel):
     """Frames of the run to a bus of python-can, and back, in a run that keeps up with the clock.
 
-    What arrives on ``frames`` (handled) is sent at once; what others have sent by an activation
-    comes out then. Run it in real time (``rate``). It is not repeatable.
+    It sends each message of the input ``frames`` (handled) at once. Frames that others have sent
+    come out at the next activation. Run it in real time (``rate``). It is not repeatable.
 
     :raises ConfigurationError: the interface is not there, or cannot be opened
     """

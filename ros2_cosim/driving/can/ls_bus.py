@@ -99,8 +99,8 @@ def encoded(operations: Iterable[Operation]) -> bytes:
 def decoded(data: bytes) -> Iterator[Operation]:
     """The operations of a buffer.
 
-    One that is not understood, or not known, gives a :class:`FormatError` with its bytes, which is
-    how FMI-LS-BUS answers it; behind a wrong length nothing is read.
+    An operation that is not understood, or not known, gives a :class:`FormatError` with its bytes,
+    which is how FMI-LS-BUS answers it; behind a wrong length nothing is read.
     """
     at = 0
     while at < len(data):

@@ -23,6 +23,7 @@ CAN_EVENT: Final = "ros2_cosim/msg/CanEvent"
 CAN_FRAME: Final = "ros2_cosim/msg/CanFrame"
 STANDARD_FRAME: Final = "can_msgs/msg/Frame"
 STANDARD_FD_FRAME: Final = "ros2_socketcan_msgs/msg/FdFrame"
+_CLASSIC_LONGEST: Final = 8
 
 
 def frame_of(message: Any) -> BusFrame:
@@ -44,53 +45,39 @@ def message_of(frame: BusFrame) -> Any:
     return DEFAULT.record(CAN_FRAME)(**frame._asdict())
 
 
-class FromStandardFrame(InputSeam):
-    """Classical frames of other nodes; those that report an error are not taken."""
-
-    Parameters = NoParameters
-    source_types = (STANDARD_FRAME,)
-    target_type = CAN_FRAME
-
-    def __init__(self, place: SeamPlace, parameters: NoParameters) -> None:
-        pass
-
-    def convert(self, record: Any, sent: Mapping[str, Any]) -> Any:
-        """The frame, whose length the standard one has beside its eight bytes."""
-        if record.is_error:
-            return None
-        length = min(record.dlc, 8)
-        remote = bool(record.is_rtr)
-        data = b"" if remote else bytes(record.data)[:length]
-        requested = length if remote else 0
-        frame = BusFrame(record.id, record.is_extended, remote, data=data, requested=requested)
-        return message_of(frame)
-
-
-class FdSeamParameters(Section):
+class CanSeamParameters(Section):
     """What a frame of ``ros2_socketcan_msgs`` does not say."""
 
     bit_rate_switch: bool = Field(
-        default=True, description="whether the data have the data bit rate"
+        default=True, description="whether the data of FD frames have the data bit rate"
     )
 
 
-class FromStandardFdFrame(InputSeam):
-    """FD frames of other nodes; those that report an error are not taken."""
+class FromStandardFrame(InputSeam):
+    """Frames of other nodes; frames that report an error are not taken."""
 
-    Parameters = FdSeamParameters
-    source_types = (STANDARD_FD_FRAME,)
+    Parameters = CanSeamParameters
+    source_types = (STANDARD_FRAME, STANDARD_FD_FRAME)
     target_type = CAN_FRAME
 
-    def __init__(self, place: SeamPlace, parameters: FdSeamParameters) -> None:
+    def __init__(self, place: SeamPlace, parameters: CanSeamParameters) -> None:
+        self._fd = place.source == STANDARD_FD_FRAME
         self._switch = parameters.bit_rate_switch
 
     def convert(self, record: Any, sent: Mapping[str, Any]) -> Any:
-        """The frame."""
+        """The frame, whose length the standard ones have beside their bytes."""
         if record.is_error:
             return None
-        data = bytes(record.data)[: record.len]
+        if self._fd:
+            data = bytes(record.data)[: record.len]
+            frame = BusFrame(record.id, record.is_extended, False, True, self._switch, data=data)
+            return message_of(frame)
+        length = min(record.dlc, _CLASSIC_LONGEST)
+        remote = bool(record.is_rtr)
+        data = b"" if remote else bytes(record.data)[:length]
+        requested = length if remote else 0
         return message_of(
-            BusFrame(record.id, record.is_extended, False, True, self._switch, data=data)
+            BusFrame(record.id, record.is_extended, remote, data=data, requested=requested)
         )
 
 
@@ -114,7 +101,7 @@ class ToStandardFrame(OutputSeam):
             is_rtr=frame.remote,
             is_extended=frame.extended,
             dlc=frame.requested if frame.remote else len(frame.data),
-            data=frame.data.ljust(8, b"\0"),
+            data=frame.data.ljust(_CLASSIC_LONGEST, b"\0"),
         )
 
 

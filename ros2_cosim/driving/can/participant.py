@@ -41,7 +41,7 @@ class ControllerSettings(Section):
 
     bit_rate: BitRate | None = Field(default=None, description="of the arbitration [bit/s]")
     fd_bit_rate: Annotated[Whole, Field(ge=0, le=20_000_000)] | None = Field(
-        default=None, description="of the data of FD frames [bit/s]; 0: it knows no FD frames"
+        default=None, description="of the data of FD frames [bit/s]; 0: it has no FD frames"
     )
     started: bool = Field(default=True, description="whether it takes part from the beginning")
     queue: Annotated[Whole, Field(ge=1)] = Field(
@@ -85,8 +85,8 @@ class CanBus(FullModel):
     ``event/NAME``, or is the bus terminal of an FMU by ``operations/NAME``, in and out. Such an FMU
     counts its errors itself. Frames arrive at the end of the last bit, within which the ``latency``
     of the outputs lies: one for all, of up to 20 bits. It is how far the participants of a loop may
-    run ahead of each other; answers to commands, and the load, come so much later. The participant
-    needs ``dynamic_step``; its ``period`` is that of an idle bus.
+    run ahead of each other; answers to commands, and the load, come that time later. The
+    participant needs ``dynamic_step``; its ``period`` is that of an idle bus.
 
     :raises ConfigurationError: no dynamic step; latencies that differ or are too long; a frame that
         CAN does not have
@@ -376,7 +376,7 @@ def _lead(context: ModelContext, parameters: BusParameters) -> int:
 
 
 def _operation_of(event: BusEvent) -> list[ls_bus.Operation]:
-    """What an FMU is told of an event."""
+    """The operations that an event is for an FMU."""
     frame = event.frame
     if event.kind is EventKind.WAKE_UP:
         return [ls_bus.WakeUp()]

@@ -137,5 +137,5 @@ def _read(path: Path, where: str) -> Mapping[str, Any]:
     except Exception as error:  # of several libraries
         reason = " ".join(str(error).split())
         raise ConfigurationError(
-            f"{where}: found '{path}', which is no database of CAN messages: {reason[:200]}"
+            f"{where}: found '{path}', which is not a database of CAN messages: {reason[:200]}"
         ) from None
