@@ -10,6 +10,7 @@ from ros2_cosim.core.documents.settings import Section
 from ros2_cosim.core.kernel.model import FullModel, Model
 from ros2_cosim.core.kernel.participant import ModelContext, Step
 from ros2_cosim.core.messages.catalogue import DEFAULT
+from ros2_cosim.dcp.slave.slave_model import Input, Output, SlaveModel, StepInfo
 from ros2_cosim.driving.can.frames import BusFrame
 from ros2_cosim.driving.can.messages import CAN_COMMAND, message_of
 
@@ -57,3 +58,16 @@ class CommandSender(Model):
         if self._number == 6:
             return {"command": command(command=command.START, bit_rate=1_000_000)}
         return {}
+
+
+class ForwardingUnit(SlaveModel):
+    """A DCP slave: sends on what it has heard last, under identifiers of its own."""
+
+    heard_id = Input("uint32", start=0, variability="discrete")
+    heard = Input("binary", start=b"", variability="discrete")
+    sent_id = Output("uint32", start=0x200, variability="discrete")
+    sent = Output("binary", start=b"", variability="discrete")
+
+    def do_step(self, step: StepInfo) -> None:
+        self.sent_id = 0x200 + self.heard_id % 0x100
+        self.sent = self.heard
