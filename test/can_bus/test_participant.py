@@ -220,47 +220,57 @@ def test_disturbances_depend_on_the_seed_alone(nodes: Path, tmp_path: Path) -> N
     ],
     ids=str,
 )
-def test_each_setting_acts(settings: dict[str, Any], tmp_path: Path) -> None:
-    """Two controllers that send FD frames faster than the bus can carry them, disturbed."""
+def test_each_setting_acts(settings: dict[str, Any], plain: str, tmp_path: Path) -> None:
+    assert trace(settings, tmp_path) != plain
 
-    def trace(out: str, **bus: Any) -> str:
-        own = {"first": bus.pop("first", {}), "second": {}}
-        names = tuple(own)
-        given = {"controllers": own, "bit_error_rate": 4e-3, "load_window": "10ms", **bus}
-        data = {
-            "name": "settings",
-            "description": "two nodes",
-            "duration": "100ms",
-            "participants": {
-                "fd": {
-                    "model": "support.can_models:FrameCounter",
-                    "period": "1ms",
-                    "parameters": {"id": 0x11, "length": 8, "fd": True},
-                    "outputs": {"frame": output(CAN_FRAME, "/fd/frame", "0")},
+
+@pytest.fixture(scope="module")
+def plain(tmp_path_factory: pytest.TempPathFactory) -> str:
+    return trace({}, tmp_path_factory.mktemp("plain"))
+
+
+def trace(settings: dict[str, Any], directory: Path) -> str:
+    """Two controllers that send more than the bus can carry, disturbed; also FD frames."""
+    bus = dict(settings)
+    own = {"first": bus.pop("first", {}), "second": {}}
+    data = {
+        "name": "settings",
+        "description": "two nodes",
+        "duration": "80ms",
+        "participants": {
+            "fd": {
+                "model": "support.can_models:FrameCounter",
+                "period": "1ms",
+                "parameters": {"id": 0x11, "length": 8, "fd": True},
+                "outputs": {"frame": output(CAN_FRAME, "/fd/frame", "0")},
+            },
+            "first": counter(0x10, 8, "500us", "first"),
+            "second": counter(0x20, 8, "2ms", "second"),
+            "can": {
+                "model": "can_bus",
+                "period": "10ms",
+                "dynamic_step": True,
+                "parameters": {
+                    "controllers": own,
+                    "bit_error_rate": 4e-3,
+                    "load_window": "10ms",
+                    **bus,
                 },
-                "first": counter(0x10, 8, "500us", "first"),
-                "second": counter(0x20, 8, "2ms", "second"),
-                "can": {
-                    "model": "can_bus",
-                    "period": "10ms",
-                    "dynamic_step": True,
-                    "parameters": given,
-                    "inputs": {
-                        "transmit/first": {"from": ["first.frame", "fd.frame"], "handled": True},
-                        "transmit/second": {"from": "second.frame", "handled": True},
-                    },
-                    "outputs": {
-                        **{f"receive/{n}": output(CAN_FRAME, f"/{n}/rx") for n in names},
-                        **{f"event/{n}": output(CAN_EVENT, f"/{n}/events") for n in names},
-                        "load": output(LOAD, "/load"),
-                    },
+                "inputs": {
+                    "transmit/first": {"from": ["first.frame", "fd.frame"], "handled": True},
+                    "transmit/second": {"from": "second.frame", "handled": True},
+                },
+                "outputs": {
+                    **{f"receive/{name}": output(CAN_FRAME, f"/{name}/rx") for name in own},
+                    **{f"event/{name}": output(CAN_EVENT, f"/{name}/events") for name in own},
+                    "load": output(LOAD, "/load"),
                 },
             },
-        }
-        summary, _ = run(data, tmp_path, tmp_path / out)
-        return str(summary.trace_sha256)
-
-    assert trace("changed", **settings) != trace("plain")
+        },
+    }
+    path = directory / "bus.json"
+    path.write_text(json.dumps(data))
+    return str(run_inproc(load_scenario(path), directory / "out", record=False).trace_sha256)
 
 
 def change(data: dict[str, Any], path: str, value: Any) -> dict[str, Any]:
