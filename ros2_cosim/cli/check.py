@@ -7,7 +7,7 @@ import json
 import sys
 from contextlib import nullcontext
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -16,6 +16,10 @@ from ros2_cosim.cli.console import EXIT_ERROR, clear_errors
 from ros2_cosim.cli.options import RunWords, with_options
 from ros2_cosim.cli.parameters import AsJson
 from ros2_cosim.core.kernel.errors import ConfigurationError
+
+if TYPE_CHECKING:
+    from ros2_cosim.core.kernel.graph import Graph
+    from ros2_cosim.core.scenario.schema import Scenario
 
 
 @with_options
@@ -38,6 +42,14 @@ def check(
             help="Load only data; code that the scenario names is a fault.",
         ),
     ] = False,
+    graph: Annotated[
+        bool,
+        typer.Option(
+            "--graph",
+            help="Compare it, too, with the nodes that run in this ROS domain, if they are its "
+            "foreign nodes.",
+        ),
+    ] = False,
 ) -> None:
     """Check a scenario: file, wiring, models and their parameters. It runs no part of it.
 
@@ -52,7 +64,7 @@ def check(
         return
     if len(files) > 1:
         raise typer.BadParameter("allowed is one scenario, or descriptions alone")
-    _check_scenario(files[0], wanted, as_json=as_json, untrusted=untrusted)
+    _check_scenario(files[0], wanted, as_json=as_json, untrusted=untrusted, running=graph)
 
 
 def _known_as(shape: str) -> str:
@@ -66,7 +78,16 @@ def _known_as(shape: str) -> str:
     return shape if is_own_module(entry.module) else find_shape(shape).name
 
 
-def _check_scenario(scenario: Path, wanted: RunWords, *, as_json: bool, untrusted: bool) -> None:
+def _differences(scenario: Scenario, graph: Graph) -> list[str]:
+    """In what the nodes of this ROS domain differ from a scenario."""
+    from ros2_cosim.ros.foreign.comparison import graph_faults, graph_of_domain
+
+    return graph_faults(scenario, graph, graph_of_domain())
+
+
+def _check_scenario(
+    scenario: Path, wanted: RunWords, *, as_json: bool, untrusted: bool, running: bool
+) -> None:
     from ros2_cosim.core.kernel import lookahead
     from ros2_cosim.core.kernel.loading import data_only
     from ros2_cosim.core.scenario.check import check_scenario
@@ -80,6 +101,8 @@ def _check_scenario(scenario: Path, wanted: RunWords, *, as_json: bool, untruste
                 loaded = load_scenario(scenario, wanted["set"] or ())
                 graph = check_scenario(loaded, _known_as(wanted["shape"] or "ros"))
                 notes = doubts_of(loaded)
+                if running and (found := _differences(loaded, graph)):
+                    raise ScenarioError(found)
         except ConfigurationError as error:
             faults = error.faults if isinstance(error, ScenarioError) else [str(error)]
             if as_json:

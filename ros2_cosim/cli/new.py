@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import json
+import sys
 from pathlib import Path
 from typing import Annotated
 
@@ -28,14 +29,30 @@ def new(
             autocompletion=library_names,
         ),
     ] = None,
+    from_node: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="COMMAND",
+            help="Begin with nodes: a command that starts one, or a launch file. Each is started "
+            "alone and looked at, and becomes a participant. May be given several times.",
+        ),
+    ] = None,
     as_list: Annotated[bool, typer.Option("--list", help="List the scenario library.")] = False,
     as_json: AsJson = False,
 ) -> None:
-    """Make your own scenario from another one, with its road map."""
-    from ros2_cosim.core.scenario.library import library, new_scenario
+    """Make your own scenario from another one, with its road map, or from running nodes."""
+    from ros2_cosim.core.scenario.library import (
+        checked_name,
+        library,
+        new_scenario,
+        write_new,
+    )
 
     if as_list == (name is not None) or (as_list and template is not None):
         raise typer.BadParameter("allowed is either NAME, or --list alone")
+    if from_node and (as_list or template is not None):
+        raise typer.BadParameter("--from-node goes with NAME alone")
+    notes: list[str] = []
     with clear_errors():
         if as_list:
             entries = library()
@@ -48,10 +65,20 @@ def new(
                 print(f"{entry.name:{width}}  {entry.description}{f' ({told})' if told else ''}")
             return
         assert name is not None
-        files = new_scenario(name, template, Path())
+        if from_node:
+            from ros2_cosim.ros.bringup.from_nodes import scenario_of_nodes
+
+            name = checked_name(name)
+            text, notes = scenario_of_nodes(name, from_node, Path())
+            files = write_new({Path(f"{name}.yaml"): text})
+        else:
+            files = new_scenario(name, template, Path())
     if as_json:
-        print(json.dumps({"scenario": str(files[0]), "files": [str(file) for file in files]}))
+        written = [str(file) for file in files]
+        print(json.dumps({"scenario": written[0], "files": written, "notes": notes}))
         return
+    for note in notes:
+        print(f"cosim: note: {note}", file=sys.stderr)
     for file in files:
         print(f"written: {file}")
     print(f"run it with: cosim run {files[0]}")

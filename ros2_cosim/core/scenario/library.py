@@ -88,18 +88,14 @@ def new_scenario(name: str, template: str | None, directory: Path) -> list[Path]
         already and differs
     :raises OSError: a file cannot be written
     """
-    name = name.removesuffix(".yaml")
-    if not _NAME.fullmatch(name):
-        raise ConfigurationError(
-            f"cosim new: found '{name}'; allowed is a name of small letters, digits and underscores"
-        )
+    name = checked_name(name)
     if template is None:
         template = name if name in NAMES else DEFAULT
     imported = scenario_of_file(Path(template), directory)
     if imported is not None:
         compose(Path(template))  # what is wrong with it is said now
         text = yaml.safe_dump({**imported, "name": name}, sort_keys=False, allow_unicode=True)
-        return _written({directory / f"{name}.yaml": text})
+        return write_new({directory / f"{name}.yaml": text})
     source = library_file(template)
     text = source.read_text(encoding="utf-8")
     maps = list(dict.fromkeys(_NEIGHBOUR.findall(text)))
@@ -108,11 +104,28 @@ def new_scenario(name: str, template: str | None, directory: Path) -> list[Path]
     for neighbour in maps:
         content = (source.parent.parent / neighbour).read_text(encoding="utf-8")
         contents[directory / neighbour] = content
-    return _written(contents)
+    return write_new(contents)
 
 
-def _written(contents: Mapping[Path, str]) -> list[Path]:
-    """Write files that are not there yet; the first one is the scenario."""
+def checked_name(name: str) -> str:
+    """The name of a new scenario, of its name or that of its file.
+
+    :raises ConfigurationError: it is not valid
+    """
+    name = name.removesuffix(".yaml")
+    if not _NAME.fullmatch(name):
+        raise ConfigurationError(
+            f"cosim new: found '{name}'; allowed is a name of small letters, digits and underscores"
+        )
+    return name
+
+
+def write_new(contents: Mapping[Path, str]) -> list[Path]:
+    """Write files that are not there yet; the first one is the scenario.
+
+    :raises ConfigurationError: the scenario is there already, or another one differs
+    :raises OSError: a file cannot be written
+    """
     scenario = next(iter(contents))
     for path, content in contents.items():
         if path.exists() and (path == scenario or path.read_text(encoding="utf-8") != content):

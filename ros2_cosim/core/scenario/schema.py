@@ -44,6 +44,7 @@ from ros2_cosim.core.scenario.composition import compose, with_overrides
 from ros2_cosim.core.scenario.host_settings import HostSettings
 from ros2_cosim.core.scenario.messages import offer_messages
 from ros2_cosim.core.scenario.registry import find_model
+from ros2_cosim.core.scenario.shared_topics import shared_topics
 
 #: What the coordination protocol and the middleware use themselves.
 _RESERVED_TOPICS = re.compile(r"/?(clock|rosout|parameter_events|cosim(/.*)?)")
@@ -155,6 +156,9 @@ class OutputSettings(Section):
     latched: bool = Field(
         default=False,
         description="whether observers that come later get the last message, as always with `once`",
+    )
+    shared: bool = Field(
+        default=False, description="whether outputs of other participants write the same topic"
     )
     seam: SeamChoice | None = Field(
         default=None, alias="as", description="the seam that makes its messages from those of `of`"
@@ -629,7 +633,7 @@ def make_scenario(data: Mapping[str, Any], origin: str, *, by_hand: bool = False
     scenario = read_section(Scenario, data, origin=f"scenario {origin}", by_hand=by_hand)
     try:
         offer_messages(scenario.messages, Path(scenario.base_directory))
-        scenario = _with_call_ports(scenario)
+        scenario = _with_shared_topics(_with_call_ports(scenario))
         declared = scenario.model_copy(update={"changes": ()})
         scenario = with_made(declared, scenario.changes, "changes.{}.to")
     except ConfigurationError as error:
@@ -654,6 +658,19 @@ def _with_call_ports(scenario: Scenario) -> Scenario:
     for name, port, given, sent in ports_of_calls(scenario.participants):
         participants[name].inputs[port] = InputSettings.model_validate(given)
         participants[name].outputs[port] = OutputSettings.model_validate(sent)
+    return scenario.model_copy(update={"participants": participants})
+
+
+def _with_shared_topics(scenario: Scenario) -> Scenario:
+    """The scenario with a participant for each topic that several outputs share."""
+    participants = dict(scenario.participants)
+    for name, settings, writers in shared_topics(scenario.participants):
+        for (writer, port), topic in writers.items():
+            found = participants[writer]
+            own = found.outputs[port].model_copy(update={"topic": topic, "shared": False})
+            outputs = {**found.outputs, port: own}
+            participants[writer] = found.model_copy(update={"outputs": outputs})
+        participants[name] = ParticipantSettings.model_validate(settings)
     return scenario.model_copy(update={"participants": participants})
 
 

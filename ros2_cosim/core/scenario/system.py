@@ -33,6 +33,7 @@ from ros2_cosim.core.scenario.declaration import (
 )
 from ros2_cosim.core.scenario.layers import LayeredParticipant, with_layers
 from ros2_cosim.core.scenario.schema import OutputSettings, ParticipantSettings, Scenario
+from ros2_cosim.core.scenario.shared_topics import MODEL as MERGER
 from ros2_cosim.core.scenario.substitution import Substituted, substituted
 
 
@@ -245,6 +246,8 @@ def as_declared(
         return settings.model_copy(
             update={"whole": True, "header_stamped": False, "frame_id": settings.frame}
         )
+    if scenario.participants[name].model == MERGER:
+        return _as_written(scenario, name, settings)
     # One look at the model for all outputs, and none where the scenario says everything.
     found = declare_in_any_shape(scenario, name).declared_outputs.get(port, _ANY)
     frame = found.frame_id if found.frame_id and settings.frame_id is None else settings.frame
@@ -253,6 +256,30 @@ def as_declared(
             "whole": found.whole,
             "header_stamped": found.header_stamped,
             "frame_id": frame,
+        }
+    )
+
+
+def _as_written(scenario: Scenario, name: str, settings: OutputSettings) -> OutputSettings:
+    """The output of what merges the writers of a topic: with the frames of these."""
+    frames = set()
+    for read in scenario.participants[name].inputs.values():
+        writer, _, port = read.source[0].partition(".")
+        written = as_declared(scenario, writer, port, scenario.participants[writer].outputs[port])
+        if not written.whole:  # else each message has its own
+            frames.add((written.frame, written.child_frame_id))
+    if len(frames) > 1:
+        raise ConfigurationError(
+            f"topic {settings.topic}: its writers have the frames "
+            f"{', '.join(sorted({frame for frame, _ in frames}))}; allowed is one"
+        )
+    frame, child = frames.pop() if frames else (settings.frame, settings.child_frame_id)
+    return settings.model_copy(
+        update={
+            "whole": True,
+            "header_stamped": False,
+            "frame_id": frame,
+            "child_frame_id": child,
         }
     )
 

@@ -65,6 +65,11 @@ class Lead:
         """Whether the node has said what it reads and writes; waited for a little."""
         return bool(self._account or (self._take() and self._account))
 
+    @property
+    def timers(self) -> list[tuple[int, bool]]:
+        """Period [ns] of each timer, and whether it follows simulated time when the node does."""
+        return [(period_ns, follows) for period_ns, follows in self._account["timers"]]
+
     def fits(
         self, node: str, reads: Mapping[str, tuple[str, bool]], writes: Mapping[str, ForeignWriting]
     ) -> bool:
@@ -100,7 +105,7 @@ class Lead:
     def begin(self, *, leads: bool) -> None:
         """Lead the node from now on, or leave it alone."""
         self._frames.send({"topics": list(self._places), "leads": leads})
-        self._answer()
+        self._account["timers"] = self._answer()["timers"]
         self.leads = leads
         if not leads:
             for messages in self._received:

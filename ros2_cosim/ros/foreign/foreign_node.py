@@ -91,7 +91,7 @@ class ForeignNodeAdapter:
         self.transport_ns = 0
         # An input without a writer has no type; the node's reader of it finds no publisher.
         fed = [port.name for port in spec.inputs if not port.unfed]
-        self._codecs = {port: _input_codec(graph, name, port) for port in fed}
+        self._codecs = {port: input_codec(graph, name, port) for port in fed}
         self._triggers = tuple(p.name for p in spec.inputs if p.name in spec.trigger_ports)
         self._latched = tuple(p.name for p in spec.inputs if p.name not in spec.trigger_ports)
         self._newest: dict[str, tuple[int, int]] = {}
@@ -535,7 +535,7 @@ def codec_type(codec: WireCodec) -> str:
     return codec.inner.type_name if isinstance(codec, CarrierCodec) else codec.type_name
 
 
-def _input_codec(graph: Graph, participant: str, port: str) -> WireCodec:
+def input_codec(graph: Graph, participant: str, port: str) -> WireCodec:
     """The codec of the writers of an input port, which must agree."""
     sources = [c for c in graph.incoming(participant) if c.target_port == port]
     codecs = [wire_codec(graph.output(c.source, c.source_port)) for c in sources]

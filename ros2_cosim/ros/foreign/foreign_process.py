@@ -30,6 +30,7 @@ class ForeignProcess:
     :param command: program and arguments
     :param environment: all of its environment
     :param inherited: open files that it inherits
+    :param quiet: whether what it prints is not shown
     :raises ConfigurationError: it cannot be started
     """
 
@@ -39,6 +40,8 @@ class ForeignProcess:
         environment: Mapping[str, str],
         where: str,
         inherited: Collection[int] = (),
+        *,
+        quiet: bool = False,
     ) -> None:
         try:
             self._popen = subprocess.Popen(
@@ -56,6 +59,7 @@ class ForeignProcess:
                 f"{where}: cannot start {command[0]}: {cause_of(error)}"
             ) from None
         self._last = "it printed nothing"
+        self._quiet = quiet
         self._reader = threading.Thread(target=self._read, daemon=True)
         self._reader.start()
 
@@ -89,7 +93,8 @@ class ForeignProcess:
             line = raw.decode(errors="replace").rstrip()
             if line:
                 self._last = line
-                print(line, flush=True)
+                if not self._quiet:
+                    print(line, flush=True)
 
 
 def _begin(parent: int) -> None:

@@ -36,9 +36,9 @@ _CALLS_AT_ONCE = 8
 #: Larger messages are cut to pieces on the wire: a small request could overtake them.
 _LARGE = 32_768
 #: Topics that every node reads or writes.
-_COMMON = ("/parameter_events", "/rosout")
+COMMON = ("/parameter_events", "/rosout")
 #: Topics and services of an action have this behind its name.
-_ACTION = "/_action/"
+ACTION = "/_action/"
 _INPUT_QOS = data_qos(latched=True)
 #: Bytes in front of a message that say how it is encoded.
 _HEAD = 4
@@ -136,7 +136,9 @@ class ForeignTopics:
             )
             for port, type_name in inputs.items()
         }
-        self._clock = ClockWriter(self.node, _clock_topic(name), to_all=True) if clock else None
+        self._clock = (
+            ClockWriter(self.node, gate_topic(name, "clock"), to_all=True) if clock else None
+        )
         self._client = None
         if barrier:
             from rcl_interfaces.srv import GetParameters
@@ -153,18 +155,18 @@ class ForeignTopics:
 
     def input_topic(self, port: str) -> str:
         """The private topic that stands for an input topic of the foreign node."""
-        return inside(self.node, f"/gate/{self._name}/in/{port}")
+        return inside(self.node, gate_topic(self._name, "in", port))
 
     def output_topic(self, port: str) -> str:
         """The private topic that stands for an output topic of the foreign node."""
         if port in self.shared:
             return self.input_topic(self.shared[port])
-        return inside(self.node, f"/gate/{self._name}/out/{port}")
+        return inside(self.node, gate_topic(self._name, "out", port))
 
     @property
     def clock_topic(self) -> str:
         """The foreign node's own ``/clock``."""
-        return inside(self.node, _clock_topic(self._name))
+        return inside(self.node, gate_topic(self._name, "clock"))
 
     def missing(self) -> list[str]:
         """What of the foreign node has not been found yet."""
@@ -283,18 +285,18 @@ class ForeignTopics:
         The private topic of an output has no other publisher: what it reads there is its own.
         """
         found = self._names_of_node(self.node.get_subscriber_names_and_types_by_node)
-        known = {*_COMMON, *self._within(allowed), self.clock_topic}
+        known = {*COMMON, *self._within(allowed), self.clock_topic}
         known |= {self.output_topic(port) for port in self.received}
         own = self.input_topic("")
         return sorted(
-            topic for topic in found - known if not topic.startswith(own) and _ACTION not in topic
+            topic for topic in found - known if not topic.startswith(own) and ACTION not in topic
         )
 
     def called(self, allowed: Iterable[str]) -> list[str]:
         """Services and actions of other nodes of which the foreign node is a client."""
         found = self._names_of_node(self.node.get_client_names_and_types_by_node)
         found -= self._names_of_node(self.node.get_service_names_and_types_by_node)
-        return sorted({name.partition(_ACTION)[0] for name in found} - self._within(allowed))
+        return sorted({name.partition(ACTION)[0] for name in found} - self._within(allowed))
 
     def _names_of_node(
         self, by_node: Callable[[str, str], Iterable[tuple[str, list[str]]]]
@@ -447,8 +449,9 @@ def _is_same(heard: bytes, published: bytes | None) -> bool:
     return heard[_HEAD : len(published)] == published[_HEAD:]
 
 
-def _clock_topic(participant: str) -> str:
-    return f"/gate/{participant}/clock"
+def gate_topic(participant: str, *what: str) -> str:
+    """A private topic of a participant: its clock, or ``in`` or ``out`` and a port."""
+    return "/".join(("/gate", participant, *what))
 
 
 def _never() -> bool:

@@ -227,7 +227,7 @@ class Led:
             if "topics" in document:
                 self._inputs = document["topics"]
                 self._leads = document["leads"]
-                self._answer({})
+                self._answer({"timers": self._told_timers()})
             else:
                 self._step(blocks)
             if len(self._executor._tasks) > 1 or time.monotonic() > until:
@@ -314,6 +314,13 @@ class Led:
                 return "a callback may wait"
         return ""
 
+    def _told_timers(self) -> list[tuple[int, bool]]:
+        """Period [ns] of each timer, and whether it follows simulated time when the node does."""
+        from rclpy.clock import ROSClock
+
+        timers = [timer for node in self._executor.get_nodes() for timer in node.timers]
+        return [(timer.timer_period_ns, isinstance(timer.clock, ROSClock)) for timer in timers]
+
     def _introduce(self) -> None:
         self._look()
         nodes = self._nodes
@@ -325,6 +332,7 @@ class Led:
             "hindrance": self._hindrance,
             "reads": [_end(end) for node in nodes for end in node.subscriptions],
             "writes": [_end(end) for node in nodes for end in node.publishers],
+            "timers": self._told_timers(),
         }
         self._frames.send({"account": account})
         self._armed.release()

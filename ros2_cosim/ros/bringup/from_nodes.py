@@ -1,0 +1,82 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A scenario written by looking at nodes: ``cosim new NAME --from-node COMMAND``."""
+
+from __future__ import annotations
+
+import json
+import os
+import shlex
+import subprocess
+from collections.abc import Sequence
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+import yaml
+
+from ros2_cosim.core.documents.installed import module_command
+from ros2_cosim.core.documents.settings import read_section
+from ros2_cosim.core.kernel.errors import ConfigurationError
+from ros2_cosim.core.messages.foreign import ForeignSettings
+from ros2_cosim.ros.bringup.dds import loopback_environment
+from ros2_cosim.ros.bringup.domain_lock import claim
+from ros2_cosim.ros.bringup.look import look_at
+from ros2_cosim.ros.foreign.command_words import settings_of
+from ros2_cosim.ros.foreign.proposal import proposed
+
+_LAUNCH_FILES = (".launch.py", ".launch.xml", ".launch.yaml", ".launch.yml")
+_LAUNCHED = "ros2_cosim.ros.programs._launched"
+#: A launch file has started everything and has ended within this wall time [s].
+_LAUNCH_S = 60.0
+
+
+def scenario_of_nodes(name: str, commands: Sequence[str], directory: Path) -> tuple[str, list[str]]:
+    """The text of a scenario with the nodes that commands start, and notes about it.
+
+    Each node is started alone, looked at, and ended.
+
+    :param name: of the scenario
+    :param commands: command lines, or launch files with their arguments
+    :param directory: of the scenario; scripts are relative to it
+    :raises ConfigurationError: a node cannot be started or does not appear
+    """
+    looked = []
+    for command in commands:
+        for words in _command_lines(command, directory):
+            where = f"--from-node {shlex.join(words)}"
+            data = settings_of(words, where)
+            settings = read_section(ForeignSettings, data, origin=where)
+            looked.append((data, look_at(settings, directory, where)))
+    scenario, notes = proposed(name, looked)
+    text = yaml.safe_dump(scenario, sort_keys=False, allow_unicode=True, width=100)
+    head = [f"# Written by cosim new from: {command}" for command in commands]
+    return "\n".join([*head, *(f"# Note: {note}" for note in notes), text]), notes
+
+
+def _command_lines(command: str, directory: Path) -> list[list[str]]:
+    """The words of one node, or of each one that a launch file starts."""
+    where = f"--from-node {command}"
+    try:
+        words = shlex.split(command)
+    except ValueError as error:
+        raise ConfigurationError(f"{where}: {error}; allowed is a command line") from None
+    if not words or not words[0].endswith(_LAUNCH_FILES):
+        return [words]
+    path = directory / words[0]
+    if not path.is_file():
+        raise ConfigurationError(f"{where}: there is no file {path}")
+    with claim() as domain, TemporaryDirectory() as place:
+        alone = {**os.environ, "ROS_DOMAIN_ID": str(domain)}
+        done = subprocess.run(
+            [*module_command(_LAUNCHED), str(path), *words[1:]],
+            env=loopback_environment(alone, Path(place)),
+            capture_output=True,
+            text=True,
+            timeout=_LAUNCH_S,
+            check=False,
+        )
+    found = [json.loads(line)["words"] for line in done.stdout.splitlines()]
+    if not found:
+        # What launch says of an error takes several lines.
+        said = " ".join(done.stderr.rpartition("[ERROR]")[2].split()) or "it printed nothing"
+        raise ConfigurationError(f"{where}: it starts no process; launch says: {said}")
+    return found

@@ -1,0 +1,172 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Looks at a foreign node that is alone in a ROS domain: what it consists of, and what it does.
+
+It runs in wall time and gets no message. A Python node that spins in a single-threaded executor
+reports timers, as it does when a run leads it; of any other node the graph is known alone.
+"""
+
+from __future__ import annotations
+
+import os
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import ExitStack, contextmanager
+from math import inf
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from time import monotonic
+from typing import Any
+
+import rclpy
+from rclpy.executors import SingleThreadedExecutor
+from rclpy.node import Node
+from rclpy.qos import ReliabilityPolicy
+
+from ros2_cosim.core.kernel.errors import ConfigurationError, ParticipantError
+from ros2_cosim.core.messages.foreign import ForeignSettings
+from ros2_cosim.ros.bringup.dds import loopback_environment
+from ros2_cosim.ros.bringup.domain_lock import claim
+from ros2_cosim.ros.foreign.foreign_lead import Lead
+from ros2_cosim.ros.foreign.foreign_lifecycle import ForeignLifecycle
+from ros2_cosim.ros.foreign.foreign_patience import Patience
+from ros2_cosim.ros.foreign.foreign_process import (
+    ForeignProcess,
+    foreign_command,
+    foreign_environment,
+)
+from ros2_cosim.ros.foreign.graph_view import SeenNode, seen_nodes
+from ros2_cosim.ros.foreign.proposal import LookedAt
+from ros2_cosim.ros.node.writers import data_qos, message_class
+
+#: A node appears within this wall time [s], or is refused.
+_PATIENCE_S = 30.0
+#: A graph that does not change for so long [s] is whole; a node reports timers when it spins,
+#: which a node that loads something for long does later.
+_SETTLED_S = 1.5
+_SPINS_S = 5.0
+#: For so long [s] its messages are counted.
+_WATCHED_S = 2.0
+_POLL_S = 0.05
+
+
+def look_at(settings: ForeignSettings, base_directory: Path, where: str) -> LookedAt:
+    """Start a node, look at it, and end it.
+
+    :param settings: how it is started
+    :param base_directory: a script is relative to it
+    :param where: how messages call the node
+    :raises ConfigurationError: it cannot be started, ends, or does not appear
+    """
+    with ExitStack() as stack:
+        domain = stack.enter_context(claim())
+        directory = Path(stack.enter_context(TemporaryDirectory()))
+        alone = {**os.environ, "ROS_DOMAIN_ID": str(domain)}
+        stack.enter_context(_environment(loopback_environment(alone, directory)))
+        patience = Patience(where, _PATIENCE_S)
+        stack.callback(patience.close)
+        context = rclpy.Context()
+        context.init(domain_id=domain)
+        stack.callback(context.try_shutdown)
+        node = Node(
+            "cosim_look", context=context, enable_rosout=False, start_parameter_services=False
+        )
+        stack.callback(node.destroy_node)
+        lead = Lead([], {}, patience.check)
+        stack.callback(lead.close)
+        command = foreign_command(settings, base_directory, {}, where)
+        led = lead.command(command)
+        environment = foreign_environment(settings)
+        inherited = [lead.there.fileno()]
+        process = ForeignProcess(led or command, environment, where, inherited, quiet=True)
+        stack.callback(process.close)
+        lead.there.close()
+        patience.process = process
+        try:
+            return _Look(node, lead if led else None, patience).take()
+        except ParticipantError as error:
+            raise ConfigurationError(f"{where}: {str(error).partition(': ')[2]}") from None
+
+
+@contextmanager
+def _environment(wanted: Mapping[str, str]) -> Iterator[None]:
+    """Have another environment for a while: the middleware reads that of the process."""
+    before = dict(os.environ)
+    os.environ.update(wanted)
+    try:
+        yield
+    finally:
+        os.environ.clear()
+        os.environ.update(before)
+
+
+class _Look:
+    """One look at the nodes of a process.
+
+    :param node: this side's
+    :param lead: of a Python program
+    """
+
+    def __init__(self, node: Node, lead: Lead | None, patience: Patience) -> None:
+        self._node, self._lead, self._patience = node, lead, patience
+        self._executor = SingleThreadedExecutor(context=node.context)
+        self._executor.add_node(node)
+
+    def take(self) -> LookedAt:
+        """Wait until the nodes are there and whole, then count what they publish."""
+        self._patience.begin(lambda: "a node of it")
+        nodes = self._settled()
+        for each in nodes:
+            if f"{each.name}/change_state" in each.offers:
+                life = ForeignLifecycle(
+                    self._node, each.name, "manage", self._patience, self._wait
+                )  # fmt: skip
+                life.bring_up()
+                self._patience.begin(lambda: "its topics")
+                nodes = self._settled()
+        timers = None
+        if self._lead is not None and self._lead.introduced():
+            self._lead.begin(leads=False)
+            timers = tuple(self._lead.timers)
+        return LookedAt(tuple(nodes), timers, self._counted(nodes), _WATCHED_S)
+
+    def _settled(self) -> list[SeenNode]:
+        """The nodes, when they have not changed for a while."""
+        found: list[SeenNode] = []
+        since = began = monotonic()
+        while True:
+            now = monotonic()
+            rest = now - since if found else 0.0
+            told = self._lead is None or self._lead.introduced()
+            if rest > _SETTLED_S and (told or now - began > _SPINS_S):
+                return found
+            self._wait(lambda: False, _POLL_S)
+            if (seen := seen_nodes(self._node)) != found:
+                found, since = seen, monotonic()
+
+    def _counted(self, nodes: list[SeenNode]) -> Mapping[str, int]:
+        """Topic -> how many messages came on it; those of types that are not installed: none."""
+        counts: Counter[str] = Counter()
+        for end in {end for each in nodes for end in each.writes}:
+            qos = data_qos(latched=end.latched)
+            if not end.reliable:
+                qos.reliability = ReliabilityPolicy.BEST_EFFORT
+            try:
+                kind = message_class(end.type_name)
+            except ConfigurationError:
+                continue
+            self._node.create_subscription(kind, end.topic, _counter(counts, end.topic), qos)
+        self._wait(lambda: False, _WATCHED_S)
+        return counts
+
+    def _wait(self, condition: Callable[[], bool], seconds: float = inf) -> None:
+        deadline = monotonic() + seconds
+        while not condition() and monotonic() < deadline:
+            self._patience.check()
+            self._executor.spin_once(timeout_sec=_POLL_S)
+
+
+def _counter(counts: Counter[str], topic: str) -> Callable[[Any], None]:
+    def count(_: Any) -> None:
+        counts[topic] += 1
+
+    return count

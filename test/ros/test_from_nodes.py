@@ -1,0 +1,109 @@
+# SPDX-License-Identifier: Apache-2.0
+"""``cosim new --from-node`` and ``cosim check --graph`` with real nodes."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+from support import gate_scenarios as scenarios
+from support.isolation import drop_dds_settings
+from typer.testing import CliRunner
+
+from ros2_cosim.cli.main import app
+from ros2_cosim.core.record.summary import read_summary
+
+pytest.importorskip("rclpy")
+pytest.importorskip("ros2_cosim.msg", reason="generated messages are not built")
+
+RUNNER = CliRunner()
+
+
+@pytest.fixture(autouse=True)
+def in_a_folder_of_its_own(
+    ros_domain: int, nothing_left: None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    drop_dds_settings(monkeypatch)
+    paths = [str(scenarios.ROOT), os.environ.get("PYTHONPATH", "")]
+    monkeypatch.setenv("PYTHONPATH", os.pathsep.join(filter(None, paths)))
+    monkeypatch.chdir(tmp_path)
+
+
+def cosim(*words: str) -> Any:
+    return RUNNER.invoke(app, list(words))
+
+
+def test_a_scenario_of_two_nodes_is_right_and_runs_as_it_is() -> None:
+    timer = f"{sys.executable} {scenarios.NODES / 'timer_node.py'}"
+    relay = f"{scenarios.NODES / 'relay_node.py'} --ros-args -r number:=/n -r sum:=/number"
+    made = cosim("new", "seen", "--from-node", timer, "--from-node", relay)
+    assert made.exit_code == 0, made.output
+    parts = yaml.safe_load(Path("seen.yaml").read_text())["participants"]
+    assert parts["timer"]["period"] == "20ms"
+    assert parts["timer"]["inputs"] == {"number": "relay.number"}
+    assert parts["relay"]["parameters"]["outputs"]["number"]["topic"] == "sum"
+    assert parts["stand_in"]["outputs"] == {"n": {"type": scenarios.FLOAT, "topic": "/n"}}
+    assert cosim("check", "seen.yaml").exit_code == 0
+    words = ("run", "seen.yaml", "--shape", "composed", "--out", "out", "--set", "duration=300ms")
+    ran = cosim(*words)
+    assert ran.exit_code == 0, ran.output
+    summary = read_summary(Path("out"))
+    assert summary.repeatable
+    counts = {each.name: each.activations for each in summary.participants}
+    assert counts["timer"] > 10 and counts["relay"] == counts["stand_in"] == 2
+
+
+def test_a_lifecycle_node_is_active_when_it_is_looked_at() -> None:
+    node = f"{sys.executable} {scenarios.NODES / 'lifecycle_node.py'}"
+    made = cosim("new", "seen", "--from-node", node)
+    assert made.exit_code == 0, made.output
+    (part,) = [
+        p
+        for p in yaml.safe_load(Path("seen.yaml").read_text())["participants"].values()
+        if p["model"] == "foreign_node"
+    ]
+    assert part["inputs"] and part["outputs"]
+
+
+def test_a_running_node_is_compared_with_the_scenario(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("FASTDDS_BUILTIN_TRANSPORTS", "UDPv4")
+    script = str(scenarios.NODES / "relay_node.py")
+    Path("seen.yaml").write_text(yaml.safe_dump(scenarios.relay(node_name="relay")))
+    there = subprocess.Popen([sys.executable, script])
+    try:
+        good = cosim("check", "seen.yaml", "--graph")
+        wrong = cosim(
+            "check",
+            "seen.yaml",
+            "--graph",
+            "--set",
+            "participants.relay.parameters.outputs.sum=total",
+        )
+    finally:
+        there.kill()
+        there.wait()
+    assert good.exit_code == 0, good.output
+    assert wrong.exit_code == 1
+    assert "parameters.outputs.sum: /relay publishes no topic total" in wrong.output
+    alone = cosim("check", "seen.yaml", "--graph")
+    assert "participants.relay: no node /relay runs; there are none" in alone.output
+
+
+@pytest.mark.parametrize(
+    ("command", "text"),
+    [
+        ("missing.py", "there is no file missing.py"),
+        (f"{sys.executable} -c 'raise SystemExit(\"no luck\")'", "its last line: no luck"),
+        ("missing.launch.py", "there is no file missing.launch.py"),
+        ("'", "No closing quotation; allowed is a command line"),
+    ],
+)
+def test_what_is_no_node_is_refused(command: str, text: str) -> None:
+    made = cosim("new", "seen", "--from-node", command)
+    assert made.exit_code == 1 and not Path("seen.yaml").exists()
+    assert f"--from-node {command}"[:15] in made.output and text in made.output

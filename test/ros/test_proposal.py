@@ -1,0 +1,184 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A scenario written of nodes that have been seen: wired by topic and type, whole, and true."""
+
+from __future__ import annotations
+
+import sys
+from typing import Any
+
+import pytest
+
+pytest.importorskip("rclpy")
+
+from ros2_cosim.core.kernel.errors import ConfigurationError
+from ros2_cosim.core.scenario.check import check_scenario
+from ros2_cosim.core.scenario.schema import make_scenario
+from ros2_cosim.ros.foreign.command_words import settings_of
+from ros2_cosim.ros.foreign.comparison import graph_faults
+from ros2_cosim.ros.foreign.graph_view import SeenEnd, SeenNode
+from ros2_cosim.ros.foreign.proposal import LookedAt, proposed
+
+FLOAT, TEXT = "std_msgs/msg/Float64", "std_msgs/msg/String"
+MS = 1_000_000
+
+
+def end(topic: str, kind: str = FLOAT, reliable: bool = True, latched: bool = False) -> SeenEnd:
+    return SeenEnd(topic, kind, reliable, latched)
+
+
+def node(name: str, reads: Any = (), writes: Any = (), calls: Any = ()) -> SeenNode:
+    return SeenNode(name, tuple(reads), tuple(writes), frozenset(), frozenset(calls))
+
+
+def looked(*nodes: SeenNode, timers: Any = (), counts: Any = None) -> LookedAt:
+    return LookedAt(nodes, timers, counts or {}, 2.0)
+
+
+def written(*processes: LookedAt, **settings: Any) -> tuple[dict[str, Any], list[str]]:
+    command = {"command": ["/bin/true"], **settings}
+    data, notes = proposed("seen", [(command, process) for process in processes])
+    check_scenario(make_scenario(data, "seen"), "ros")  # what is written is a scenario
+    return data["participants"], notes
+
+
+def test_what_reads_a_topic_is_fed_by_what_writes_it() -> None:
+    timed = looked(node("/a", writes=[end("/x")]), timers=[(20 * MS, True), (30 * MS, True)])
+    parts, notes = written(timed, looked(node("/b", reads=[end("/x", reliable=False)])))
+    assert (parts["a"]["period"], parts["a"]["offset"]) == ("10ms", "20ms")
+    assert parts["b"]["inputs"] == {"x": "a.x"}
+    assert parts["b"]["parameters"]["inputs"] == {"x": {"topic": "/x", "best_effort": True}}
+    assert "period" not in parts["b"] and not notes
+
+
+def test_what_no_node_writes_is_stood_in_for() -> None:
+    other = looked(node("/a", writes=[end("/x", TEXT)]), timers=[(MS, True)])
+    parts, notes = written(other, looked(node("/b", reads=[end("/x"), end("/deep/scan")])))
+    outputs = parts["stand_in"]["outputs"]
+    assert outputs["deep_scan"] == {"type": FLOAT, "topic": "/deep/scan"}
+    assert outputs["x"]["topic"] == "/x/stand_in"
+    assert parts["b"]["inputs"] == {"deep_scan": "stand_in.deep_scan", "x": "stand_in.x"}
+    assert any("stand_in sends /deep/scan, /x" in note for note in notes)
+
+
+def test_nodes_in_a_circle_have_a_latency() -> None:
+    one = looked(node("/a", [end("/y")], [end("/x")]), timers=[(MS, True)])
+    two = looked(node("/b", [end("/x")], [end("/y"), end("/z")]))
+    parts, _ = written(one, two, looked(node("/c", [end("/z")], [end("/end")])))
+    assert parts["a"]["outputs"]["x"]["latency"] == parts["b"]["outputs"]["y"]["latency"] == "1ms"
+    assert "latency" not in parts["c"]["outputs"]["end"]
+
+
+def test_what_is_sent_once_to_late_readers_is_declared_so() -> None:
+    latched = end("/map", TEXT, latched=True)
+    parts, notes = written(looked(node("/a", writes=[latched]), counts={"/map": 1}))
+    assert parts["a"]["outputs"]["map"]["schedule"] == "once"
+    assert parts["a"]["period"] == "100ms" and "nothing activates it" in notes[0]
+
+
+def test_remappings_of_the_command_are_those_of_its_ports() -> None:
+    settings = {"remap": {"drive": "/cmd", "service": "/other", "__node": "b", "__ns": "/car"}}
+    parts, _ = written(looked(node("/car/b", [end("/cmd")]), timers=[]), **settings)
+    found = parts["car_b"]["parameters"]
+    assert found["inputs"] == {"cmd": "drive"} and found["node_name"] == "/car/b"
+    assert found["remap"] == {"service": "/other"}
+
+
+def test_nodes_of_one_process_keep_their_names_and_talk() -> None:
+    process = looked(node("/a", [end("/x")], [end("/y")]), node("/b", [end("/y")]), timers=None)
+    parts, _ = written(process)
+    assert parts["a"]["parameters"]["remap"] == {"b:__node": "b"}
+    assert parts["a"]["parameters"]["outputs"] == {"y": {"topic": "/y"}}
+    assert parts["a"]["inputs"] == {"x": "stand_in.x"}
+
+
+def test_what_cannot_be_repeated_is_noted() -> None:
+    wall = looked(node("/a", [end("/x")], calls=["/map/load"]), timers=[(MS, False)])
+    unknown = looked(node("/b", writes=[end("/x")]), timers=None, counts={"/x": 20})
+    parts, notes = written(wall, unknown)
+    assert parts["b"]["period"] == "100ms"
+    told = "\n".join(notes)
+    for text in ("a calls /map/load", "a has a timer of the wall clock", "b: its timers are not"):
+        assert text in told
+
+
+def test_periods_without_a_common_measure_take_the_smallest() -> None:
+    parts, _ = written(
+        looked(node("/a", writes=[end("/x")]), timers=[(100 * MS, True), (33_333_333, True)])
+    )
+    assert parts["a"]["period"] == "33.333333ms"
+
+
+def test_a_running_graph_that_differs_is_told_place_by_place() -> None:
+    seen = node("/b", [end("/x"), end("/more")], [end("/y", reliable=False)])
+    data, _ = proposed(
+        "seen",
+        [
+            (
+                {"command": ["/bin/true"]},
+                looked(node("/a", writes=[end("/x")]), timers=[(MS, True)]),
+            ),
+            ({"command": ["/bin/true"]}, looked(node("/b", [end("/x")], [end("/y")]))),
+        ],
+    )
+    scenario = make_scenario(data, "seen")
+    graph = check_scenario(scenario, "ros")
+    behind = node("/a", writes=[end("/gate/a/out/x")])
+    assert graph_faults(scenario, graph, [behind, seen]) == [
+        "participants.b.parameters.outputs.y: /b publishes /y without reliable delivery; "
+        "best_effort: true accepts that",
+        "participants.b: /b reads /more, which is not an input; declare it, or name it in "
+        "allow_topics",
+    ]
+    other = node("/b", [end("/x", TEXT)])
+    assert graph_faults(scenario, graph, [other]) == [
+        "participants.a: no node /a runs; there are /b",
+        "participants.b.parameters.inputs.x: /b reads std_msgs/msg/String; the scenario has "
+        "std_msgs/msg/Float64",
+        "participants.b.parameters.outputs.y: /b publishes no topic /y",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("words", "expected"),
+    [
+        (["node.py", "-v"], {"script": "node.py", "arguments": ["-v"]}),
+        ([sys.executable, "-m", "package.node"], {"module": "package.node"}),
+        (["ros2", "run", "p", "e", "7"], {"package": "p", "executable": "e", "arguments": ["7"]}),
+        (["/bin/sh", "-c", "x"], {"command": ["/bin/sh", "-c", "x"]}),
+        (
+            ["node.py", "--ros-args", "-r", "a:=/b", "-p", "gain:=[1.0, 2.0]", "--", "last"],
+            {
+                "script": "node.py",
+                "remap": {"a": "/b"},
+                "ros_parameters": {"gain": [1.0, 2.0]},
+                "arguments": ["last"],
+            },
+        ),
+        (
+            ["node.py", "--ros-args", "--log-level", "debug", "--params-file", "p.yaml"],
+            {
+                "script": "node.py",
+                "arguments": [
+                    *("--ros-args", "--log-level", "debug", "--params-file", "p.yaml", "--"),
+                ],
+            },
+        ),
+    ],
+)
+def test_a_command_line_is_taken_apart(words: list[str], expected: dict[str, Any]) -> None:
+    assert settings_of(words, "test") == expected
+
+
+def test_parameters_of_a_launch_file_are_kept(tmp_path: Any) -> None:
+    file = tmp_path / "launch_params_x"
+    file.write_text("/**: {ros__parameters: {a: 1, b: 2.0}}\n/car/n: {ros__parameters: {b: 3.0}}\n")
+    words = ["x.py", "--ros-args", "-r", "__node:=n", "--params-file", str(file), "-p", "c:=x"]
+    assert settings_of(words, "test")["ros_parameters"] == {"a": 1, "b": 3.0, "c": "x"}
+
+
+@pytest.mark.parametrize(
+    "words", [[], ["x.py", "--ros-args", "-r"], ["x.py", "--ros-args", "-p", "a"]]
+)
+def test_a_wrong_command_line_is_refused(words: list[str]) -> None:
+    with pytest.raises(ConfigurationError, match="^test: found .*allowed is"):
+        settings_of(words, "test")
