@@ -266,13 +266,13 @@ def test_writers_of_different_types_are_refused() -> None:
     relay = ParticipantSpec("relay", activation=any_of(["in"]), inputs=(InputPort("in"),))
     both = Graph([*writers, relay], [Connection(name, "out", "relay", "in") for name in ("a", "b")])
     with pytest.raises(ConfigurationError) as caught:
-        foreign_node._input_codec(both, "relay", "in")
+        foreign_node.input_codec(both, "relay", "in")
     assert str(caught.value) == (
         "participants.relay.inputs.in: its writers send ros2_cosim/msg/ControlCommand, "
         "std_msgs/msg/Float64; a topic of a foreign node has one type"
     )
     one = Graph([writers[1], relay], [Connection("b", "out", "relay", "in")])
-    assert foreign_node._input_codec(one, "relay", "in") is writers[1].outputs[0].codec
+    assert foreign_node.input_codec(one, "relay", "in") is writers[1].outputs[0].codec
 
 
 def test_what_makes_a_run_differ_is_told_the_surest_first(adapt: Adapt) -> None:

@@ -4,12 +4,15 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Final, Literal
 
 from pydantic import BeforeValidator, Field, field_validator, model_validator
 from typing_extensions import Self
 
 from ros2_cosim.core.documents.settings import Duration, Section
+
+#: What travels between a caller and a service or an action of foreign nodes.
+BUNDLE_TYPE: Final = "std_msgs/msg/UInt8MultiArray"
 
 
 def _topic(value: object) -> object:
@@ -103,6 +106,29 @@ class ForeignOutput(Section):
         return self
 
 
+class ForeignService(Section):
+    """A service or an action of the node, whose requests and answers are messages of the run."""
+
+    service: str | None = Field(None, description="name of a service")
+    action: str | None = Field(None, description="name of an action, instead")
+    type: str = Field(
+        pattern=r"^\w+/(srv|action)/\w+$", description="as `example_interfaces/srv/AddTwoInts`"
+    )
+
+    @property
+    def called(self) -> str:
+        """The name in the source of the node."""
+        return self.service or self.action or ""
+
+    @model_validator(mode="after")
+    def _check(self) -> Self:
+        if (self.service is None) == (self.action is None):
+            raise ValueError("allowed is either service or action")
+        if ("/action/" in self.type) == (self.action is None):
+            raise ValueError(f"found the type {self.type}; allowed is one of its kind")
+        return self
+
+
 class ForeignSettings(Section):
     """Parameters of a participant that is an unmodified ROS node."""
 
@@ -130,6 +156,14 @@ class ForeignSettings(Section):
     outputs: dict[str, Annotated[ForeignOutput, BeforeValidator(_topic)]] = Field(
         default_factory=dict,
         description="port: topic, or {topic, expect, take, stamp, window, best_effort}",
+    )
+    calls: dict[str, ForeignService] = Field(
+        default_factory=dict,
+        description="port, an input and an output: service or action that the node calls",
+    )
+    offers: dict[str, ForeignService] = Field(
+        default_factory=dict,
+        description="port, an input and an output: service or action of the node",
     )
     ordered: bool = Field(
         True,
@@ -201,6 +235,8 @@ class ForeignSettings(Section):
             raise ValueError("attach needs the node_name of the running node")
         if self.clock_start is not None and not self.use_sim_time:
             raise ValueError("clock_start goes with use_sim_time")
+        if self.exchanged and self.barrier == "none":
+            raise ValueError("calls and offers need a barrier")
         if self.barrier == "none":
             if self.ordered and len(self.inputs) > 1:
                 raise ValueError(
@@ -210,6 +246,11 @@ class ForeignSettings(Section):
             if any(output.expect == "any" for output in self.outputs.values()):
                 raise ValueError("expect: any needs a barrier to know that nothing more comes")
         return self
+
+    @property
+    def exchanged(self) -> dict[str, ForeignService]:
+        """Port -> service or action, of both directions."""
+        return {**self.calls, **self.offers}
 
     def full_name(self, participant: str) -> str:
         """The full name of the node in a run without a namespace."""

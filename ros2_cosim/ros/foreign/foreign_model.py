@@ -18,7 +18,7 @@ from ros2_cosim.core.kernel.model import (
     Traits,
 )
 from ros2_cosim.core.kernel.participant import ModelContext, Step
-from ros2_cosim.core.messages.foreign import ForeignSettings, full_topic
+from ros2_cosim.core.messages.foreign import BUNDLE_TYPE, ForeignSettings, full_topic
 from ros2_cosim.ros.foreign.foreign_process import foreign_command, foreign_environment
 
 
@@ -43,12 +43,26 @@ class ForeignNode(FullModel):
     @classmethod
     def declared_ports(cls, context: ModelContext, parameters: ForeignSettings) -> Ports:
         """Those that are tied to topics; an output passes on whole messages."""
+        exchanged = parameters.exchanged.items()
         return Ports(
             tuple(
                 Port(name, description=f"given to the node on {tied.topic}")
                 for name, tied in parameters.inputs.items()
+            )
+            + tuple(
+                Port(name, BUNDLE_TYPE, description=f"of the other side of {tied.called}")
+                for name, tied in exchanged
             ),
             tuple(
+                Port(
+                    name,
+                    BUNDLE_TYPE,
+                    schedule="sparse",
+                    description=f"for the other side of {tied.called}",
+                )
+                for name, tied in exchanged
+            )
+            + tuple(
                 Port(
                     name,
                     description=f"taken from the node on {tied.topic}",

@@ -18,15 +18,24 @@ from ros2_cosim.core.kernel.errors import ConfigurationError
 from ros2_cosim.core.kernel.graph import Graph
 from ros2_cosim.core.kernel.participant import ModelContext, Sample, Step
 from ros2_cosim.core.kernel.time import format_ns
+from ros2_cosim.core.messages.catalogue import DEFAULT as CATALOGUE
 from ros2_cosim.core.messages.cdr import WireCodec
-from ros2_cosim.core.messages.foreign import ForeignSettings
+from ros2_cosim.core.messages.foreign import BUNDLE_TYPE, ForeignSettings
+from ros2_cosim.core.messages.namespaces import inside
 from ros2_cosim.core.messages.raw import CarrierCodec
 from ros2_cosim.core.messages.wiring import wire_codec
 from ros2_cosim.ros.foreign.foreign_clock import CLOCK_THREAD_LIBRARY, ClockProbe
+from ros2_cosim.ros.foreign.foreign_exchange import (
+    Called,
+    Exchange,
+    Offered,
+    items_of,
+    part_names,
+)
 from ros2_cosim.ros.foreign.foreign_lead import Lead
 from ros2_cosim.ros.foreign.foreign_lifecycle import ForeignLifecycle
 from ros2_cosim.ros.foreign.foreign_output import CheckedOutput
-from ros2_cosim.ros.foreign.foreign_patience import Patience
+from ros2_cosim.ros.foreign.foreign_patience import NodeEndedError, Patience
 from ros2_cosim.ros.foreign.foreign_process import (
     ForeignProcess,
     foreign_command,
@@ -39,8 +48,9 @@ from ros2_cosim.ros.foreign.foreign_threads import (
     has_loaded,
     own_clockwork,
     processes_of_session,
+    sleeps,
 )
-from ros2_cosim.ros.foreign.foreign_topics import ForeignTopics, ForeignWriting
+from ros2_cosim.ros.foreign.foreign_topics import ForeignTopics, ForeignWriting, gate_topic
 from ros2_cosim.ros.node.topics import CLOCK_TYPE
 from ros2_cosim.ros.node.writers import clock_message
 
@@ -50,6 +60,8 @@ _SHARE_OF_WATCHDOG = 2 / 3
 _LATER_LOOKS_LED = 100
 #: How long the discovery of a node's readers may take [s]; it decides about an error message only.
 _DISCOVERY_S = 0.5
+#: An answer makes a task of the executor, which may call again: each is done at another look.
+_LOOKS_OF_ANSWERS = 3
 #: Without a barrier, what came after the last activation is waited for so long [s].
 _REST_S = 0.1
 
@@ -90,7 +102,8 @@ class ForeignNodeAdapter:
         #: Wall time [ns] spent on the foreign node and on the way to it.
         self.transport_ns = 0
         # An input without a writer has no type; the node's reader of it finds no publisher.
-        fed = [port.name for port in spec.inputs if not port.unfed]
+        exchanged = settings.exchanged
+        fed = [p.name for p in spec.inputs if not p.unfed and p.name not in exchanged]
         self._codecs = {port: input_codec(graph, name, port) for port in fed}
         self._triggers = tuple(p.name for p in spec.inputs if p.name in spec.trigger_ports)
         self._latched = tuple(p.name for p in spec.inputs if p.name not in spec.trigger_ports)
@@ -112,6 +125,7 @@ class ForeignNodeAdapter:
                     best_effort=settings.outputs[port.name].best_effort,
                 )
                 for port in spec.outputs
+                if port.name not in exchanged
             },
             settings.read_and_written,
             barrier=self._barrier,
@@ -123,8 +137,24 @@ class ForeignNodeAdapter:
         self._outputs = [
             CheckedOutput(port, settings.outputs[port.name], self._topics.received[port.name],
                     self._patience)
-            for port in spec.outputs
+            for port in spec.outputs if port.name not in exchanged
         ]  # fmt: skip
+        place = f"participants.{name}.parameters"
+        #: Port -> service or action behind it.
+        self._exchanges: dict[str, Exchange] = {}
+        for kind, key, those in (
+            (Called, "calls", settings.calls),
+            (Offered, "offers", settings.offers),
+        ):
+            for port, each in those.items():
+                gate = inside(topics.node, gate_topic(name, key, port))
+                self._exchanges[port] = kind(topics.node, gate, each, f"{place}.{key}.{port}")
+        self._bundle = CATALOGUE.record(BUNDLE_TYPE)
+        self._patience.may_end = bool(settings.calls) and not settings.offers
+        #: Whether it has been activated: before that it asks what it likes.
+        self._has_begun = False
+        #: Whether the node has done what it was for, and has ended.
+        self._is_over = False
         self._lifecycle = ForeignLifecycle(
             self._topics.node,
             self._node_name,
@@ -162,7 +192,8 @@ class ForeignNodeAdapter:
         lead = Lead(inputs, outputs, self._patience.check)
         try:
             command = foreign_command(settings, context.base_directory, self._remappings(), where)
-            if settings.barrier == "lead" and (led := lead.command(command)):
+            leads = settings.barrier == "lead" and not exchanged
+            if leads and (led := lead.command(command)):
                 command, self._lead = led, lead
             environment, there = foreign_environment(settings), lead.there.fileno()
             self._process = ForeignProcess(command, environment, where, [there])
@@ -215,7 +246,7 @@ class ForeignNodeAdapter:
         self._patience.begin(self._missing)
         while not lead.introduced():
             self._patience.check()
-            if not topics.missing():
+            if not self._not_found():
                 # It may not spin yet; when it answers, it does, and has introduced itself before.
                 self._greet()
                 if not lead.introduced():
@@ -235,7 +266,11 @@ class ForeignNodeAdapter:
         self._topics.greet()
 
     def _missing(self) -> str:
-        return ", ".join(self._topics.missing()) or self._node_name
+        return ", ".join(self._not_found()) or self._node_name
+
+    def _not_found(self) -> list[str]:
+        exchanged = [text for each in self._exchanges.values() for text in each.missing()]
+        return [*self._topics.missing(), *exchanged]
 
     def _meet(self) -> None:
         """Wait until the node and this side have found each other in DDS, and see what it is."""
@@ -271,7 +306,7 @@ class ForeignNodeAdapter:
         def is_there() -> bool:
             for misfit in topics.misfits():
                 self._patience.fail(misfit)
-            return not topics.missing()
+            return not self._not_found()
 
         self._patience.begin(missing)
         topics.wait_until(lambda: is_there() or life.found)
@@ -292,12 +327,22 @@ class ForeignNodeAdapter:
 
         :raises ParticipantError: the node died, is silent, or publishes what is not expected
         """
+        try:
+            return {} if self._is_over else self._activate(step)
+        except NodeEndedError:
+            self._is_over = True
+            return self._exchanged()
+
+    def _activate(self, step: Step) -> Mapping[str, Any]:
         started = time.perf_counter_ns()
         self._patience.hint = ""
         self._patience.place = f"activation at {format_ns(step.time)}"
         self._watch.begin()
         if self._watch.looks:
             self._look_at_rest(step.time)
+        if self._has_begun:
+            self._note_sent_between(step.time)
+        self._has_begun = True
         window = time.time_ns()
         fresh, delivered = self._fresh(step), self._delivered(step)
         if self._led is None or not self._led_through(fresh, step.time, delivered):
@@ -310,15 +355,37 @@ class ForeignNodeAdapter:
         if self._barrier and self._hears_itself:
             # In reply to its own messages the node may have published again.
             self._pass_barrier(looks=0)
+        self._settle()
         # A node of its own clockwork may have published before this process asked it to.
         earliest = window if self._seen else None
         # The last answer showed that what was published had come, the one before that it was all.
         done = self._topics.asked_ns if led is None else led.done_ns
         values = {port.name: port.take(step.time, earliest, done) for port in self._outputs}
+        values |= self._exchanged()
         self._note_others(step.time)
         self._watch.end(step.time)
         self.transport_ns += time.perf_counter_ns() - started
         return values
+
+    def _note_sent_between(self, now: int) -> None:
+        """Note what the node has asked or answered after it had answered that it was done."""
+        for port, each in self._exchanges.items():
+            if each.collect() and self._late is None:
+                self._late = now, port
+
+    def _exchanged(self) -> dict[str, Any]:
+        """What the node has asked and answered in this activation, by port."""
+        for each in self._exchanges.values():
+            each.collect()
+        taken = {port: each.take() for port, each in self._exchanges.items()}
+        return {port: self._bundle(data=data) for port, data in taken.items() if data}
+
+    def _settle(self) -> None:
+        """Return when the node asks and answers no more: what it does may make it do more."""
+        while self._exchanges:
+            self._pass_barrier(looks=_LOOKS_OF_ANSWERS)
+            if not sum(each.collect() for each in self._exchanges.values()):
+                return
 
     def _led_through(self, fresh: list[_Handed], now: int, delivered: list[_Handed]) -> bool:
         """Hand over in one request all that an activation delivers; False: it cannot be led."""
@@ -381,6 +448,8 @@ class ForeignNodeAdapter:
         :raises ParticipantError: it did
         """
         self._patience.place = "after its last activation"
+        if self._is_over:
+            return
         if self._led is not None:
             if self._process is not None and self._process.ended() is None:
                 self._led.step([])
@@ -388,6 +457,7 @@ class ForeignNodeAdapter:
             # What the node publishes when it has answered is here with the answer to the next one.
             self._pass_barrier()
             self._pass_barrier(looks=0)
+            self._note_sent_between(0)
         else:
             self._topics.wait_until(lambda: False, _REST_S)
         for port in self._outputs:
@@ -423,8 +493,8 @@ class ForeignNodeAdapter:
         if self._late is not None:
             time_ns, port = self._late
             return time_ns, (
-                f"{node} published '{port}' after it had answered that its callbacks were done: "
-                "it runs them in several threads, or they wait for something"
+                f"{node} published '{port}' after it had answered that its callbacks were done, "
+                "or was still at it: it runs them in several threads, or they wait for something"
             )
         if not self._watch.sees:
             return 0, f"the threads of {node} cannot be watched from this machine"
@@ -432,6 +502,8 @@ class ForeignNodeAdapter:
 
     def _look_at_rest(self, time_ns: int) -> None:
         """Check whether the node, with nothing to do, waits for messages and for nothing else."""
+        if self._exchanges and self._late is None and sleeps(self._seen):
+            self._late = time_ns, next(iter(self._exchanges))
         if self._uncounted and self._led is None and self._acts is None and self._seen:
             how = own_clockwork(self._seen, self._patience.check)
             self._acts = (time_ns, how) if how else None
@@ -439,7 +511,8 @@ class ForeignNodeAdapter:
     def _look_around(self) -> None:
         """See with what else than its adapter the node exchanges messages."""
         self._hears_itself = self._topics.hears_itself()
-        self._called = self._topics.called(self._settings.allow_services)
+        own = [each.name for each in self._exchanges.values()]
+        self._called = self._topics.called([*self._settings.allow_services, *own])
         undeclared = self._topics.undeclared(self._settings.allow_topics)
         if undeclared:
             self._patience.fail(
@@ -459,6 +532,9 @@ class ForeignNodeAdapter:
 
     def _remappings(self) -> dict[str, str]:
         names = self._settings.remappings(self._topics.input_topic, self._topics.output_topic)
+        for port, tied in self._settings.exchanged.items():
+            for part in part_names(tied):
+                names[tied.called + part] = self._exchanges[port].name + part
         names["/clock"] = self._topics.clock_topic
         space, _, base = self._node_name.rpartition("/")
         names["__node"] = base
@@ -488,6 +564,11 @@ class ForeignNodeAdapter:
 
     def _hand_over(self, queue: list[_Handed]) -> None:
         for entry in queue:
+            if entry.port in self._exchanges:
+                for item in items_of(bytes(entry.sample.value.data)):
+                    self._exchanges[entry.port].deliver(item)
+                    self._settle()
+                continue
             data = self._bytes(entry)
             self._topics.publish(entry.port, data, acknowledge=self._settings.acknowledge)
             if self._settings.ordered and self._barrier:

@@ -17,6 +17,10 @@ from ros2_cosim.ros.foreign.foreign_process import ForeignProcess
 TOLD_AFTER_S = 5.0
 
 
+class NodeEndedError(ParticipantError):
+    """A node that only calls others has done what it was for, and has ended in good order."""
+
+
 class Patience:
     """What the adapter does while it waits: notices signals, a dead process and a silent node.
 
@@ -31,6 +35,8 @@ class Patience:
         self.seconds = seconds
         #: The foreign process, if the adapter has started it.
         self.process: ForeignProcess | None = None
+        #: Whether it may end in good order.
+        self.may_end = False
         #: Where in the run the adapter is, for error messages.
         self.place = "at the start"
         #: Gives what is known to be wrong with the node: the cause of its silence or its end.
@@ -71,6 +77,8 @@ class Patience:
         if self.process is not None:
             ended = self.process.ended()
             if ended is not None:
+                if self.may_end and self.process.ended_well:
+                    raise NodeEndedError(f"participant '{self._name}': the node has ended")
                 self.fail(f"the foreign process {ended}. Missing: {self._missing()}")
         now = time.monotonic_ns()
         if now > self._deadline:

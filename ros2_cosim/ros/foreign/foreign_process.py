@@ -68,6 +68,11 @@ class ForeignProcess:
         """The process, which leads its own session."""
         return self._popen.pid
 
+    @property
+    def ended_well(self) -> bool:
+        """Whether it has ended by itself, with exit code 0."""
+        return self._popen.poll() == 0
+
     def ended(self) -> str | None:
         """How the process ended and what it printed last; None while it runs."""
         code = self._popen.poll()

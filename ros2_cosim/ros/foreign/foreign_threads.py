@@ -59,6 +59,12 @@ _WAITS: Final[dict[str, dict[str, tuple[int, tuple[str, ...]]]]] = {
     },
 }
 
+#: Machine -> system calls that sleep, as lists; Python sleeps by select or clock_nanosleep.
+_SLEEPS: Final[dict[str, tuple[list[str], ...]]] = {
+    "x86_64": (["35"], ["230"], ["23"], ["270"]),
+    "aarch64": (["101"], ["115"], ["72"]),
+}
+
 
 class ThreadWatch:
     """Counts the activations in which a process ran several threads that are its own.
@@ -166,7 +172,7 @@ def own_clockwork(pids: Iterable[int], check: Callable[[], None]) -> str:
     waits = _WAITS.get(os.uname().machine, {})
     for pid in pids:
         for _ in range(_LOOKS_AT_REST):
-            call = _system_call(pid)
+            call = _system_call(pid, str(pid))
             if call != ["running"]:
                 break
             check()
@@ -182,12 +188,24 @@ def own_clockwork(pids: Iterable[int], check: Callable[[], None]) -> str:
     return ""
 
 
-def _system_call(pid: int) -> list[str]:
-    """Number and arguments of the system call that the first thread of a process is in.
+def sleeps(pids: Iterable[int]) -> bool:
+    """Whether a thread of a node that has answered that its callbacks are done sleeps for a time.
+
+    A callback in another thread does, which waits between the steps of a goal.
+
+    :param pids: the processes of the node
+    """
+    calls = _SLEEPS.get(os.uname().machine, ())
+    threads = [(pid, thread) for pid in pids for thread in _own_threads(pid)]
+    return any(_system_call(pid, thread)[:1] in calls for pid, thread in threads)
+
+
+def _system_call(pid: int, thread: str) -> list[str]:
+    """Number and arguments of the system call that a thread of a process is in.
 
     ``running`` while it computes; empty: it is not to be seen.
     """
-    return _shown(pid, "task", pid, "syscall").split()
+    return _shown(pid, "task", thread, "syscall").split()
 
 
 def process_of_endpoint(gid: bytes, own_gid: bytes) -> int | None:

@@ -347,6 +347,7 @@ class ForeignTopics:
                 self.wait_until(future.done)
                 future.result()
         self._take_what_came()
+        self._take_answers()
 
     def _take_what_came(self) -> None:
         """Receive what came before an answer; this side, too, looks at one after the other."""
@@ -395,6 +396,11 @@ class ForeignTopics:
             self._waits.add_client(client.handle)
         self._waits.wait(int(_POLL_S * SECOND))
         self._take_what_came()
+        self._take_answers()
+
+    def _take_answers(self) -> None:
+        """Give the answers that came to their requests."""
+        clients: list[Any] = list(self.node.clients)
         for client in clients:
             take, kind = client.handle.take_response, client.srv_type.Response
             while (header := (answer := take(kind))[0]) is not None:
