@@ -402,8 +402,17 @@ def test_a_node_that_is_asked_for_its_time_gives_the_same(run, tmp_path):
     assert len(lines) >= 1 + next(p.activations for p in found.participants if p.name == "timer")
 
 
+def test_callbacks_of_several_threads_run_one_at_a_time(run, busy):
+    expected = run(scenarios.relay(RELAY, SHORT), "inproc").trace_sha256
+    busy()
+    slow = {"duration": SHORT, "ros_parameters": {"slowest": 0.01}}
+    found = run(scenarios.relay(script="threads_node.py", **slow), "composed")
+    assert (found.trace_sha256, found.repeatable) == (expected, True)
+
+
 def test_threads_that_change_nothing_can_be_accepted(run):
     data = scenarios.relay(duration=SHORT, script="threads_node.py", threads="accept")
+    data["participants"]["relay"]["parameters"]["barrier"] = "parameters"
     assert run(data, "composed").repeatable
 
 

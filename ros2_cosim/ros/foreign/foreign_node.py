@@ -192,8 +192,7 @@ class ForeignNodeAdapter:
         lead = Lead(inputs, outputs, self._patience.check)
         try:
             command = foreign_command(settings, context.base_directory, self._remappings(), where)
-            leads = settings.barrier == "lead" and not exchanged
-            if leads and (led := lead.command(command)):
+            if settings.barrier == "lead" and (led := lead.command(command)):
                 command, self._lead = led, lead
             environment, there = foreign_environment(settings), lead.there.fileno()
             self._process = ForeignProcess(command, environment, where, [there])
@@ -257,7 +256,7 @@ class ForeignNodeAdapter:
         }
         if settings.use_sim_time:
             reads[topics.clock_topic] = CLOCK_TYPE, True
-        fits = lead.fits(self._node_name, reads, topics.writes)
+        fits = not self._exchanges and lead.fits(self._node_name, reads, topics.writes)
         lead.begin(leads=fits and not has_loaded(self._pids(), CLOCK_THREAD_LIBRARY))
         return lead.leads
 

@@ -6,6 +6,9 @@ does. When that spins in a single-threaded executor, a task of the executor tell
 the node reads and writes. If only messages of its inputs and timers of simulated time call back,
 the node can be *led*: the adapter hands over in one request all that an activation delivers, the
 task calls the callbacks one after the other, and the answer has what they published.
+
+A single-threaded executor takes the place of a multi-threaded one, so its callbacks, too, run one
+after the other.
 """
 
 from __future__ import annotations
@@ -148,10 +151,12 @@ class Led:
 
         def spinning(node: Any, executor: Any = None) -> None:
             executor = rclpy.get_global_executor() if executor is None else executor
+            executor = _one_at_a_time(executor)
             self._begin(executor)
             spin(node, executor)
 
         def spinning_of(executor: Any) -> None:
+            executor = _one_at_a_time(executor)
             self._begin(executor)
             spin_of(executor)
 
@@ -336,6 +341,24 @@ class Led:
         }
         self._frames.send({"account": account})
         self._armed.release()
+
+
+def _one_at_a_time(executor: Any) -> Any:
+    """What runs the callbacks of a multi-threaded executor one after the other, in its place."""
+    from rclpy.executors import MultiThreadedExecutor, SingleThreadedExecutor
+
+    if type(executor) is not MultiThreadedExecutor or "_tasks" not in vars(executor):
+        return executor
+    one = SingleThreadedExecutor(context=executor.context)
+    for node in executor.get_nodes():
+        executor.remove_node(node)
+        one.add_node(node)
+    one._tasks += executor._tasks
+    # What the program still does with its own one is done with this one.
+    vars(executor).update(
+        add_node=one.add_node, remove_node=one.remove_node, create_task=one.create_task
+    )
+    return one
 
 
 def _end(end: Any) -> tuple[str, str, bool, bool]:
