@@ -11,11 +11,11 @@ from buildtools.net_lines import of_text, of_wings
 #: in a commit of its own, which says in one sentence why; lower it when something goes.
 BUDGET = {
     "cli": 2_816,
-    "core": 24_370,
+    "core": 24_395,
     "dcp": 13_145,
     "driving": 16_880,
     "lab": 8_340,
-    "ros": 12_670,
+    "ros": 13_040,
     "ros2_cosim": 128,
     "vds": 4_000,
     "world": 22_695,
