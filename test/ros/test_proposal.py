@@ -26,8 +26,10 @@ def end(topic: str, kind: str = FLOAT, reliable: bool = True, latched: bool = Fa
     return SeenEnd(topic, kind, reliable, latched)
 
 
-def node(name: str, reads: Any = (), writes: Any = (), calls: Any = ()) -> SeenNode:
-    return SeenNode(name, tuple(reads), tuple(writes), frozenset(), frozenset(calls))
+def node(
+    name: str, reads: Any = (), writes: Any = (), calls: Any = None, offers: Any = None
+) -> SeenNode:
+    return SeenNode(name, tuple(reads), tuple(writes), offers or {}, calls or {})
 
 
 def looked(*nodes: SeenNode, timers: Any = (), counts: Any = None) -> LookedAt:
@@ -92,13 +94,27 @@ def test_nodes_of_one_process_keep_their_names_and_talk() -> None:
 
 
 def test_what_cannot_be_repeated_is_noted() -> None:
-    wall = looked(node("/a", [end("/x")], calls=["/map/load"]), timers=[(MS, False)])
+    wall = looked(
+        node("/a", [end("/x")], calls={"/map/load": "std_srvs/srv/Empty"}), timers=[(MS, False)]
+    )
     unknown = looked(node("/b", writes=[end("/x")]), timers=None, counts={"/x": 20})
     parts, notes = written(wall, unknown)
     assert parts["b"]["period"] == "100ms"
     told = "\n".join(notes)
     for text in ("a calls /map/load", "a has a timer of the wall clock", "b: its timers are not"):
         assert text in told
+
+
+def test_what_a_node_calls_is_what_another_one_offers() -> None:
+    route = {"/route": "tf2_msgs/action/LookupTransform"}
+    asks = looked(node("/a", calls={**route, "/other": "std_srvs/srv/Empty"}))
+    parts, notes = written(asks, looked(node("/b", offers=route)))
+    assert parts["a"]["inputs"] == {"route": "b.route"}
+    assert parts["b"]["inputs"] == {"route": "a.route"}
+    tied = {"route": {"action": "/route", "type": route["/route"]}}
+    assert parts["a"]["parameters"]["calls"] == parts["b"]["parameters"]["offers"] == tied
+    assert parts["a"]["period"] == "100ms"
+    assert len(notes) == 1 and "a calls /other" in notes[0]
 
 
 def test_periods_without_a_common_measure_take_the_smallest() -> None:

@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from typing import NamedTuple
 
 from rclpy.node import Node
@@ -14,6 +14,8 @@ from ros2_cosim.ros.foreign.foreign_topics import ACTION, COMMON
 from ros2_cosim.ros.node.writers import node_of
 
 #: Services of every node begin with its name and end with one of these.
+#: The service of an action by which it is known, and what the type of that has behind its own.
+_GOAL_SERVICE, _GOAL_SUFFIX = "send_goal", "_SendGoal"
 _NODE_SERVICES = (
     "describe_parameters",
     "get_parameter_types",
@@ -37,14 +39,14 @@ class SeenEnd(NamedTuple):
 class SeenNode(NamedTuple):
     """A node by its full name, without what every node has and without the ends of actions.
 
-    ``offers`` and ``calls`` are services and actions.
+    ``offers`` and ``calls`` are services and actions -> their types.
     """
 
     name: str
     reads: tuple[SeenEnd, ...]
     writes: tuple[SeenEnd, ...]
-    offers: frozenset[str]
-    calls: frozenset[str]
+    offers: Mapping[str, str]
+    calls: Mapping[str, str]
 
 
 def seen_nodes(watcher: Node) -> list[SeenNode]:
@@ -68,7 +70,7 @@ def seen_nodes(watcher: Node) -> list[SeenNode]:
                 _ends(full, reads, watcher.get_subscriptions_info_by_topic),
                 _ends(full, writes, watcher.get_publishers_info_by_topic),
                 _services(full, offers),
-                _services(full, calls - offers),
+                _services(full, {name: calls[name] for name in calls.keys() - offers.keys()}),
             )
         )
     return found
@@ -76,11 +78,12 @@ def seen_nodes(watcher: Node) -> list[SeenNode]:
 
 def _names(
     by_node: Callable[[str, str], Iterable[tuple[str, list[str]]]], place: tuple[str, str]
-) -> set[str]:
+) -> dict[str, str]:
+    """Full name -> type."""
     try:
-        return {name for name, _ in by_node(*place)}
+        return {name: types[0] for name, types in by_node(*place) if types}
     except Exception:  # rclpy has no common class for "node not found"
-        return set()
+        return {}
 
 
 def _ends(
@@ -101,6 +104,14 @@ def _ends(
     return tuple(sorted(found))
 
 
-def _services(node: str, names: Iterable[str]) -> frozenset[str]:
+def _services(node: str, types: Mapping[str, str]) -> dict[str, str]:
+    """Services and actions of a node: of an action, the type is that of its first service."""
     of_node = {f"{node}/{name}" for name in _NODE_SERVICES}
-    return frozenset(name.partition(ACTION)[0] for name in names if name not in of_node)
+    found = {}
+    for name in sorted(types.keys() - of_node):
+        base, is_action, part = name.partition(ACTION)
+        if not is_action:
+            found[name] = types[name]
+        elif part == _GOAL_SERVICE:
+            found[base] = types[name].removesuffix(_GOAL_SUFFIX)
+    return found

@@ -9,10 +9,10 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Container, Mapping, Sequence
-from typing import Any, NamedTuple
+from typing import Any, Literal, NamedTuple
 
 from ros2_cosim.core.kernel.time import SECOND, format_ns
-from ros2_cosim.core.messages.foreign import full_topic
+from ros2_cosim.core.messages.foreign import BUNDLE_TYPE, full_topic
 from ros2_cosim.ros.foreign.graph_view import SeenEnd, SeenNode
 
 Data = dict[str, Any]
@@ -67,6 +67,11 @@ class LookedAt(NamedTuple):
         """Topic -> its publisher, of any of its nodes."""
         ends = sorted({end for node in self.nodes for end in node.writes})
         return {end.topic: end for end in reversed(ends)}
+
+    def services(self, way: Literal["offers", "calls"]) -> dict[str, str]:
+        """Services and actions that its nodes offer or call -> type, by name."""
+        those = [node.offers if way == "offers" else node.calls for node in self.nodes]
+        return dict(sorted(item for found in those for item in found.items()))
 
     @property
     def period_ns(self) -> int:
@@ -135,7 +140,9 @@ def proposed(name: str, looked: Sequence[tuple[Data, LookedAt]]) -> tuple[Data, 
                 sources[port] = [f"{STAND_IN}.{_word(topic)}"]
         shared = {topic for topic, those in writers.items() if len(those) > 1}
         participants[each.name] = _participant(each, sources, _in_circle(each, placed), shared)
-        notes += _notes(each, sources)
+    exchanged = _exchange(placed, participants)
+    for each in placed:
+        notes += _notes(each, participants[each.name], exchanged)
     if given:
         participants = {STAND_IN: _stand_in(given, writers), **participants}
         notes.append(
@@ -221,10 +228,44 @@ def _parameters(each: _Placed, read: Data, tied: Data) -> Data:
     return settings | ({"inputs": read} if read else {}) | ({"outputs": tied} if tied else {})
 
 
-def _notes(each: _Placed, sources: Mapping[str, Any]) -> list[str]:
+def _exchange(placed: Sequence[_Placed], participants: Data) -> set[str]:
+    """Put what one node calls and another one offers behind ports; its names."""
+    offers = {
+        (name, kind): each for each in placed for name, kind in each.seen.services("offers").items()
+    }
+    done: dict[tuple[str, str], str] = {}
+    for each in placed:
+        for name, kind in each.seen.services("calls").items():
+            server = offers.get((name, kind))
+            # Of several clients, the others stay as they are: a server's port has one.
+            if server is None or server is each or (name, kind) in done:
+                continue
+            done[name, kind] = port = _word(name)
+            key = "action" if "/action/" in kind else "service"
+            for one, other, way in ((each, server, "calls"), (server, each, "offers")):
+                part = participants[one.name]
+                part.setdefault("inputs", {})[port] = f"{other.name}.{port}"
+                part.setdefault("outputs", {})[port] = {
+                    "type": BUNDLE_TYPE,
+                    "topic": f"/{one.name}/{port}",
+                    "schedule": "sparse",
+                    "latency": _CIRCLE_LATENCY,
+                }
+                part.setdefault("activation", {"any": []})["any"].append(port)
+                part["parameters"].setdefault(way, {})[port] = {
+                    key: _source_name(one, name),
+                    "type": kind,
+                }
+            # Somebody has to begin.
+            participants[each.name].setdefault("period", _PERIOD)
+            participants[each.name].setdefault("offset", _PERIOD)
+    return {name for name, _ in done}
+
+
+def _notes(each: _Placed, part: Data, exchanged: Container[str]) -> list[str]:
     notes = []
     seen = each.seen
-    calls = sorted({name for node in seen.nodes for name in node.calls})
+    calls = [name for name in seen.services("calls") if name not in exchanged]
     if calls:
         notes.append(
             f"{each.name} calls {', '.join(calls)}: the run is not repeatable unless "
@@ -237,7 +278,7 @@ def _notes(each: _Placed, sources: Mapping[str, Any]) -> list[str]:
             f"{each.name}: its timers are not known; the period is that of its messages, and a "
             "timer of the wall clock does not follow simulated time"
         )
-    if not sources and not seen.period_ns:
+    if "inputs" not in part and not seen.period_ns:
         notes.append(f"{each.name} reads no topic and has no timer: nothing activates it")
     return notes
 
