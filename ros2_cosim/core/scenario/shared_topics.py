@@ -21,7 +21,7 @@ MODEL = "topic_merger"
 MERGED = "merged"
 
 
-class Writer(Protocol):
+class SharingWriter(Protocol):
     """What is needed of the settings of a participant."""
 
     outputs: dict[str, Any]
@@ -35,7 +35,7 @@ class SharedTopic(NamedTuple):
     writers: dict[tuple[str, str], str]
 
 
-def shared_topics(participants: Mapping[str, Writer]) -> Iterator[SharedTopic]:
+def shared_topics(participants: Mapping[str, SharingWriter]) -> Iterator[SharedTopic]:
     """The topics that several outputs share, in the order of the scenario.
 
     :raises ConfigurationError: outputs of one topic have different types, or the participant that

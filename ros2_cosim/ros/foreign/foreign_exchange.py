@@ -142,7 +142,7 @@ def _qos(part: _Part) -> Any:
     return 1000 if profile is None else profile.value
 
 
-class Exchange(ABC):
+class ForeignExchange(ABC):
     """One service or action of a foreign node, behind a port.
 
     :param node: the adapter's
@@ -177,7 +177,7 @@ class Exchange(ABC):
         return data
 
 
-class Called(Exchange):
+class Called(ForeignExchange):
     """What the node calls: the adapter has the server in its place."""
 
     def __init__(self, node: Node, name: str, settings: ForeignService, where: str) -> None:
@@ -251,7 +251,7 @@ class Called(Exchange):
         return message
 
 
-class Offered(Exchange):
+class Offered(ForeignExchange):
     """What the node answers: the adapter has the client instead of the real one."""
 
     def __init__(self, node: Node, name: str, settings: ForeignService, where: str) -> None:

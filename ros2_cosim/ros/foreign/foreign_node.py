@@ -27,7 +27,7 @@ from ros2_cosim.core.messages.wiring import wire_codec
 from ros2_cosim.ros.foreign.foreign_clock import CLOCK_THREAD_LIBRARY, ClockProbe
 from ros2_cosim.ros.foreign.foreign_exchange import (
     Called,
-    Exchange,
+    ForeignExchange,
     Offered,
     items_of,
     part_names,
@@ -141,7 +141,7 @@ class ForeignNodeAdapter:
         ]  # fmt: skip
         place = f"participants.{name}.parameters"
         #: Port -> service or action behind it.
-        self._exchanges: dict[str, Exchange] = {}
+        self._exchanges: dict[str, ForeignExchange] = {}
         for kind, key, those in (
             (Called, "calls", settings.calls),
             (Offered, "offers", settings.offers),

@@ -237,7 +237,7 @@ def _exchange(placed: Sequence[_Placed], participants: Data) -> set[str]:
     for each in placed:
         for name, kind in each.seen.services("calls").items():
             server = offers.get((name, kind))
-            # Of several clients, the others stay as they are: a server's port has one.
+            # A port of the server has one client; other ones are noted.
             if server is None or server is each or (name, kind) in done:
                 continue
             done[name, kind] = port = _word(name)
@@ -256,7 +256,7 @@ def _exchange(placed: Sequence[_Placed], participants: Data) -> set[str]:
                     key: _source_name(one, name),
                     "type": kind,
                 }
-            # Somebody has to begin.
+            # One of the two has to begin.
             participants[each.name].setdefault("period", _PERIOD)
             participants[each.name].setdefault("offset", _PERIOD)
     return {name for name, _ in done}
