@@ -19,7 +19,7 @@ BUDGET = {
     "ros2_cosim": 128,
     "vds": 4_000,
     "world": 22_695,
-    "bench": 9_276,
+    "bench": 9_371,
     "buildtools": 2_205,
     "config": 37,
     "launch": 155,
