@@ -66,17 +66,22 @@ def _command_lines(command: str, directory: Path) -> list[list[str]]:
         raise ConfigurationError(f"{where}: there is no file {path}")
     with claim() as domain, TemporaryDirectory() as place:
         alone = {**os.environ, "ROS_DOMAIN_ID": str(domain)}
-        done = subprocess.run(
-            [*module_command(_LAUNCHED), str(path), *words[1:]],
-            env=loopback_environment(alone, Path(place)),
-            capture_output=True,
-            text=True,
-            timeout=_LAUNCH_S,
-            check=False,
-        )
+        try:
+            done = subprocess.run(
+                [*module_command(_LAUNCHED), str(path), *words[1:]],
+                env=loopback_environment(alone, Path(place)),
+                capture_output=True,
+                text=True,
+                timeout=_LAUNCH_S,
+                check=False,
+            )
+        except subprocess.TimeoutExpired:
+            raise ConfigurationError(f"{where}: does not end within {_LAUNCH_S:g} s") from None
     found = [json.loads(line)["words"] for line in done.stdout.splitlines()]
     if not found:
-        # What launch says of an error takes several lines.
-        said = " ".join(done.stderr.rpartition("[ERROR]")[2].split()) or "it printed nothing"
+        # What launch says of an error takes several lines; a traceback says it in the last one.
+        _, by_launch, said = done.stderr.rpartition("[ERROR]")
+        said = said if by_launch else (done.stderr.splitlines() or ["nothing"])[-1]
+        said = " ".join(said.split())
         raise ConfigurationError(f"{where}: it starts no process; launch says: {said}")
     return found

@@ -21,8 +21,8 @@ from ros2_cosim.ros.foreign.foreign_topics import gate_topic
 from ros2_cosim.ros.foreign.graph_view import SeenEnd, SeenNode, seen_nodes
 
 MODEL = "foreign_node"
-#: Discovery of a graph that does not change for so long [s] is over; it takes this at most.
-_SETTLED_S, _LONGEST_S = 1.5, 10.0
+#: Discovery of nodes that do not change for so long [s] is over; it takes this at most.
+_SETTLED_S, _LONGEST_S = 1.5, 6.0
 _POLL_S = 0.05
 
 
@@ -34,7 +34,9 @@ def graph_of_domain() -> list[SeenNode]:
     try:
         found: list[SeenNode] = []
         since = began = monotonic()
-        while (now := monotonic()) - since < _SETTLED_S and now - began < _LONGEST_S:
+        while (now := monotonic()) - began < _LONGEST_S:
+            if found and now - since > _SETTLED_S:
+                break
             if (seen := seen_nodes(node)) != found:
                 found, since = seen, now
             sleep(_POLL_S)

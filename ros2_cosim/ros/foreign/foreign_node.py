@@ -230,7 +230,9 @@ class ForeignNodeAdapter:
         for port in self._outputs:
             port.begin()
         later = LATER_LOOKS if self._led is None else _LATER_LOOKS_LED
-        self._watch, self._seen = ThreadWatch(pids, later), pids
+        # A goal takes few activations, each of which counts.
+        watch = ThreadWatch(pids, 1, few=True) if self._exchanges else ThreadWatch(pids, later)
+        self._watch, self._seen = watch, pids
 
     @property
     def _led(self) -> Lead | None:
@@ -360,9 +362,11 @@ class ForeignNodeAdapter:
         # The last answer showed that what was published had come, the one before that it was all.
         done = self._topics.asked_ns if led is None else led.done_ns
         values = {port.name: port.take(step.time, earliest, done) for port in self._outputs}
-        values |= self._exchanged()
+        sent = self._exchanged()
+        values |= sent
         self._note_others(step.time)
-        self._watch.end(step.time)
+        given = any(entry.port in self._exchanges for entry in (*fresh, *delivered))
+        self._watch.end(step.time, counts=not self._exchanges or given or bool(sent))
         self.transport_ns += time.perf_counter_ns() - started
         return values
 

@@ -71,10 +71,12 @@ class ThreadWatch:
 
     :param pids: the processes of the node; empty: they cannot be seen
     :param later: after the first activations, number of activations from one look to the next
+    :param few: whether few activations count: two are enough, if all of them ran several threads
     """
 
-    def __init__(self, pids: Iterable[int], later: int = LATER_LOOKS) -> None:
+    def __init__(self, pids: Iterable[int], later: int = LATER_LOOKS, *, few: bool = False) -> None:
         self._pids, self._later = tuple(pids), later
+        self._least, self._most_alone = (2, 0.0) if few else (_LEAST_LOOKS, 0.5)
         self._activations = 0
         self._looks = 0
         self._several = 0
@@ -111,12 +113,15 @@ class ThreadWatch:
         if self._looking:
             self._before = self._turns()
 
-    def end(self, time_ns: int) -> None:
+    def end(self, time_ns: int, *, counts: bool = True) -> None:
         """The activation that has begun ends.
 
         :param time_ns: its simulated time
+        :param counts: whether it is one of those that are counted
         """
         self.pause()
+        if not counts:
+            return
         ran = [pid for pid, _ in self._ran]
         if not ran:
             return
@@ -127,7 +132,8 @@ class ThreadWatch:
 
     def several_since(self) -> int | None:
         """The simulated time [ns] of the first activation in several threads; None: in one."""
-        enough = self._several >= _LEAST_LOOKS and 2 * self._several >= self._looks
+        alone = self._looks - self._several
+        enough = self._several >= self._least and alone <= self._most_alone * self._looks
         return self._first_ns if enough else None
 
     def _since(self) -> set[tuple[int, str]]:
