@@ -416,7 +416,7 @@ def test_the_clock_of_a_node_shows_the_time_of_the_activation(
     until(lambda: node.get_clock().now().nanoseconds == 7)
     calls: list[str] = []
     passed: list[int] = []
-    watch: Any = SimpleNamespace(looks=False, end=lambda time_ns: calls.append("end"))
+    watch: Any = SimpleNamespace(looks=False, end=lambda _, counts: calls.append("end"))
     for name in ("begin", "pause", "resume"):
         setattr(watch, name, partial(calls.append, name))
     adapter._watch = watch
