@@ -27,7 +27,7 @@ from ros2_cosim.dcp.description.slave_description import Causality
 from ros2_cosim.dcp.master.order import Stepping
 from ros2_cosim.dcp.slave.c_source import fmu_content
 from ros2_cosim.dcp.ssp.conversions import Conversion
-from ros2_cosim.dcp.ssp.fmus import Fmu
+from ros2_cosim.dcp.ssp.fmus import INTERFACES, Fmu
 from ros2_cosim.dcp.ssp.fmus import read as read_fmu
 from ros2_cosim.dcp.ssp.package import SSD, STRUCTURE, VERSIONS
 from ros2_cosim.dcp.ssp.scenario import ANNOTATION, ANNOTATION_SPACE
@@ -46,7 +46,7 @@ _NS: Final = 10**9
 _SAID: Final = frozenset(
     ("model", "parameters", "period", "inputs", "outputs", "node", "process", "host", "required")
 )
-_SLAVE: Final = frozenset(("fmu", "parameters", "start", "process", "step"))
+_SLAVE: Final = frozenset(("fmu", "interface", "parameters", "start", "process", "step"))
 _KINDS: Final = {
     Causality.INPUT: "input",
     Causality.OUTPUT: "output",
@@ -129,7 +129,7 @@ def _component(name: str, settings: ParticipantSettings, base: Path) -> _Compone
     if others or slave.fmu is None:
         raise ConfigurationError(f"{place}.slaves: allowed is one FMU for each participant")
     _refuse_changed(slave, _SLAVE, f"{place}.slaves.{slave_name}")
-    fmu = read_fmu(base / slave.fmu)
+    fmu = read_fmu(base / slave.fmu, slave.interface)
     step = slave.step or parameters.step or fmu.step
     if step * _NS != settings.period:
         raise ConfigurationError(
@@ -234,6 +234,9 @@ def _described(
     elements = _add(system, "ssd:Elements")
     for name, component in components.items():
         element = _add(elements, "ssd:Component", name=name, source=files[name])
+        for word, interface in INTERFACES.items():
+            if component.slave.interface is interface:
+                element.set("implementation", word)
         _connectors(element, name, component, wires)
         _bindings(element, component)
     if wires:
@@ -282,12 +285,12 @@ def _fields(component: _Component) -> Iterator[tuple[str, str]]:
 
 
 def _type(fmu: Fmu, name: str) -> str:
-    variable, fmi_type, *_ = fmu.variables[name]
+    variable, place, *_ = fmu.variables[name]
     if variable.data_type in FLOATS:
         return "Real"
     if variable.data_type in (DataType.string, DataType.binary):
         return variable.data_type.name.capitalize()
-    return "Boolean" if fmi_type == "Boolean" else "Integer"
+    return "Boolean" if place.kind == "Boolean" else "Integer"
 
 
 def _bindings(element: Any, component: _Component) -> None:

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from ros2_cosim.dcp.description.slave_description import Causality, Resolution, Unit
+from ros2_cosim.dcp.fmi.interface_type import InterfaceType
 from ros2_cosim.dcp.slave.fmu_description import (
     FmuVariable,
     fmu_slave_description,
@@ -24,6 +25,12 @@ _MESSAGES: Mapping[DataType, str] = {
     **{DataType[f"uint{bits}"]: f"UInt{bits}" for bits in (8, 16, 32, 64)},
     DataType.string: "String",
     DataType.binary: "UInt8MultiArray",
+}
+
+#: Interface types by the word that a component has for them; ``any``: the first that its FMU has.
+INTERFACES: Mapping[str, InterfaceType] = {
+    "CoSimulation": InterfaceType.CO_SIMULATION,
+    "ModelExchange": InterfaceType.MODEL_EXCHANGE,
 }
 
 
@@ -53,11 +60,11 @@ class Fmu:
 
     def message_of(self, name: str) -> str:
         """The type of the messages that carry a variable, in their field ``data``."""
-        variable, fmi_type, *_ = self.variables[name]
+        variable, place, *_ = self.variables[name]
         kind = _MESSAGES[variable.data_type]
         if variable.dimensions:
             return f"std_msgs/msg/{kind}MultiArray"
-        return f"std_msgs/msg/{'Bool' if fmi_type == 'Boolean' else kind}"
+        return f"std_msgs/msg/{'Bool' if place.kind == 'Boolean' else kind}"
 
     def is_at_once(self, name: str) -> bool:
         """Whether an initial output may depend on an input: the description does not deny it."""
@@ -68,12 +75,13 @@ class Fmu:
         return any(d is None or any(v.name == name for v in d) for d in found)
 
 
-def read(path: Path) -> Fmu:
+def read(path: Path, interface: InterfaceType | None = None) -> Fmu:
     """The FMU of a file.
 
+    :param interface: the interface type that is run, None: the first that it has
     :raises DescriptionError: it cannot be run
     """
-    model = read_fmu(path)
+    model = read_fmu(path, interface)
     variables = fmu_variables(model)
     description = fmu_slave_description(path, model, variables)
     found = {v.variable.name: v for v in variables}

@@ -21,8 +21,9 @@ from ros2_cosim.core.kernel.errors import ConfigurationError
 from ros2_cosim.core.kernel.time import format_ns
 from ros2_cosim.core.scenario.scenario_error import ScenarioError
 from ros2_cosim.dcp.description.slave_description import Causality, Variable
+from ros2_cosim.dcp.fmi.interface_type import InterfaceType
 from ros2_cosim.dcp.ssp.connections import ConnectedSource, Connections
-from ros2_cosim.dcp.ssp.fmus import Fmu
+from ros2_cosim.dcp.ssp.fmus import INTERFACES, Fmu
 from ros2_cosim.dcp.ssp.fmus import read as read_fmu
 from ros2_cosim.dcp.ssp.package import Package, child, place_of
 from ros2_cosim.dcp.ssp.parameters import Given, bound_values, fitting
@@ -146,17 +147,17 @@ class _Importer:
     def _components(self) -> list[_Component]:
         found: list[_Component] = []
         taken: dict[str, str] = {}
-        read: dict[FilePath, Fmu] = {}
+        read: dict[tuple[FilePath, InterfaceType | None], Fmu] = {}
         for element in self._system.all():
             if element.kind != "Component":
                 continue
             with self._collected():
-                path = self._fmu_file(element)
-                if path not in read:
-                    read[path] = _read(path, element)
+                file = self._fmu_file(element), INTERFACES.get(element.node.get("implementation"))
+                if file not in read:
+                    read[file] = _read(*file, element)
                 name = _fresh("_".join(element.path).lower(), taken, "component")
-                found.append(_Component(element, read[path], name))
-                _check_connectors(element, read[path])
+                found.append(_Component(element, read[file], name))
+                _check_connectors(element, read[file])
         if not found and not self._faults:
             self._faults.append(f"{self._path}: the system has no component")
         return found
@@ -165,7 +166,7 @@ class _Importer:
         node = element.node
         for key, allowed, default in (
             ("type", (_FMU_TYPE,), _FMU_TYPE),
-            ("implementation", ("any", "CoSimulation"), "any"),
+            ("implementation", ("any", *INTERFACES), "any"),
         ):
             if node.get(key, default) not in allowed:
                 raise ConfigurationError(
@@ -268,6 +269,9 @@ class _Importer:
                 }
                 sent[port + INITIAL] = {**mapped, "once": True}
         slave: dict[str, Any] = {"fmu": os.path.relpath(fmu.path, self._directory)}
+        interface = INTERFACES.get(component.element.node.get("implementation"))
+        if interface is not None:
+            slave["interface"] = interface.value
         if component.parameters:
             slave["parameters"] = component.parameters
         if component.start:
@@ -323,9 +327,9 @@ class _Importer:
         return round(Fraction(str(stop)) * _NS)
 
 
-def _read(path: FilePath, element: SystemElement) -> Fmu:
+def _read(path: FilePath, interface: InterfaceType | None, element: SystemElement) -> Fmu:
     try:
-        return read_fmu(path)
+        return read_fmu(path, interface)
     except ConfigurationError as error:
         raise ConfigurationError(f"{place_of(element.node)}: {error}") from None
 

@@ -10,18 +10,6 @@ import json
 import sys
 from typing import Any
 
-from launch.actions import (
-    IncludeLaunchDescription,
-    OpaqueFunction,
-    RegisterEventHandler,
-    TimerAction,
-)
-from launch.event_handlers import OnProcessStart
-from launch.events import Shutdown
-from launch.launch_description import LaunchDescription
-from launch.launch_description_sources import AnyLaunchDescriptionSource
-from launch.launch_service import LaunchService
-
 #: Wall time [s] in which the processes of a launch file start.
 _STARTED_S = 3.0
 
@@ -31,6 +19,19 @@ def main(arguments: list[str]) -> int:
 
     :param arguments: launch file, and arguments NAME:=VALUE
     """
+    # Not where this module is loaded: an environment of wheels has no launch.
+    from launch.actions import (
+        IncludeLaunchDescription,
+        OpaqueFunction,
+        RegisterEventHandler,
+        TimerAction,
+    )
+    from launch.event_handlers import OnProcessStart
+    from launch.events import Shutdown
+    from launch.launch_description import LaunchDescription
+    from launch.launch_description_sources import AnyLaunchDescriptionSource
+    from launch.launch_service import LaunchService
+
     path, *values = arguments
     told, sys.stdout = sys.stdout, sys.stderr  # launch prints what the processes do
 
