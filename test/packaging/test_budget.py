@@ -12,7 +12,7 @@ from buildtools.net_lines import of_text, of_wings
 BUDGET = {
     "cli": 2_816,
     "core": 24_395,
-    "dcp": 13_145,
+    "dcp": 13_290,
     "driving": 16_880,
     "lab": 8_340,
     "ros": 13_040,

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from ros2_cosim.core.documents.extras import need_extra
+from ros2_cosim.core.documents.files import cause_of
 from ros2_cosim.core.kernel.errors import ConfigurationError
 from ros2_cosim.driving.can.frames import BusFrame, check_frame
 
@@ -133,7 +134,7 @@ def _read(path: Path, where: str) -> Mapping[str, Any]:
         database = cantools.database.load_file(path)
         return {message.name: message for message in database.messages}
     except OSError as error:
-        raise ConfigurationError(f"{where}: found '{path}': {error.strerror}") from None
+        raise ConfigurationError(f"{where}: found '{path}': {cause_of(error)}") from None
     except Exception as error:  # of several libraries
         reason = " ".join(str(error).split())
         raise ConfigurationError(

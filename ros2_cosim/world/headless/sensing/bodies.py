@@ -168,14 +168,14 @@ def _loft(figure: SolidFigure, part: tuple[_Section, ...], size: Point, paint: C
         top = _GLASS if section.kind == _SCREEN else paint
         # Sides from below on the right to below on the left, then the floor.
         colours = (paint, glass, top, glass, paint, shaded(paint, 0.3))
-        inside = tuple(sum(p[i] for p in (*one, *two)) / 12.0 for i in range(3))
+        inside = _middle(_middle(one[0], one[3]), _middle(two[0], two[3]))
         for n, colour in enumerate(colours):
             m = (n + 1) % 6
             quads = [[one[n], one[m], two[m], two[n]]]
             if n == _TOP:  # of two halves, each of which has its own texture
                 a, b = (_middle(ring[n], ring[m]) for ring in (one, two))
                 quads = [[one[n], a, b, two[n]], [a, one[m], two[m], b]]
-            figure.convex(quads, (inside[0], inside[1], inside[2]), colour)
+            figure.convex(quads, inside, colour)
     middle = 0.5 * (part[0].x + part[-1].x) * 0.5 * size[0]
     for ring in (rings[0], rings[-1]):
         under, over = ((ring[0][0], 0.0, ring[n][2]) for n in (0, 2))
