@@ -92,8 +92,10 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     for item in slow:
         takes[_place_of(item.path)] += _measured().get(name_of(item.nodeid), 0.0)
     tests = {name_of(item.nodeid) for item in slow}
-    for place in _measured().keys() - tests:  # fixtures
-        takes[place.partition("::")[0]] += _measured()[place]
+    # In the order of the file: sums in the order of a set differ from process to process.
+    for place, seconds in _measured().items():
+        if place not in tests:  # a fixture
+            takes[place.partition("::")[0]] += seconds
     turns = {id(item): (-takes[_place_of(item.path)], _place_of(item.path)) for item in slow}
     items.sort(key=lambda item: turns.get(id(item), (-math.inf, "")))
 
