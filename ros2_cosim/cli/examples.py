@@ -46,6 +46,7 @@ EXAMPLES: Final[Mapping[str, Sequence[str]]] = {
     "dcp test": ("cosim dcp test slave.dcpx",),
     "dcp sniff": ("cosim dcp sniff 9000=127.0.0.1:8087",),
     "study causality": ("cosim study causality --quick",),
+    "study reproduce": ("cosim study reproduce --quick",),
     "study string-stability": (
         "cosim study string-stability platoon20 --time-gap 0.6 --time-gap 1.0",
     ),

@@ -268,15 +268,16 @@ def test_an_fmu_saves_its_state_by_the_means_of_fmi(name, tmp_path):
     with zipfile.ZipFile(checkpoint) as archive:
         states = msgpack.unpackb(archive.read("states"))
     _, (_, law, _) = states["cacc1"]  # its layers have none
-    content = law[2][0]
-    law[2][0] = bytes(len(content))
+    saved = law[2][0][0]
+    content = saved[0]
+    saved[0] = bytes(len(content))
     other = rewritten(checkpoint, tmp_path / "other.ckpt", states=msgpack.packb(states))
     run_request(request(other, tmp_path / "other", branch=other))
     assert (
         read_summary(tmp_path / "other").trace_sha256
         != read_summary(tmp_path / "whole").trace_sha256
     )
-    law[2][0] = content[:-1]
+    saved[0] = content[:-1]
     wrong = rewritten(checkpoint, tmp_path / "wrong.ckpt", states=msgpack.packb(states))
     with pytest.raises(RunError, match=rf"{name}\.fmu: fmi.De[sS]erializeFMU.tate"):
         run_request(request(wrong, tmp_path / "out", branch=wrong))

@@ -232,10 +232,10 @@ def test_the_own_message_and_the_point_cloud(tmp_path):
 def test_the_own_simulator_has_the_methods_of_the_interface(tmp_path):
     tutorial = Tutorial("own-simulator.md", tmp_path)
     everything = {name for name in vars(Simulator) if not name.startswith("_")}
-    # Of a simulator that has sensors, lights or recorded road users, or that others use, too.
+    # Of a simulator that has sensors, lights, spawned or recorded users, or that others use, too.
     methods = everything - {
         *("attach", "measurements", "strangers", "finish", "lights", "begin_lights"),
-        *("hold", "spawn_sized"),
+        *("hold", "spawn_sized", "destroy"),
     }
     tree = ast.parse((tmp_path / "my_simulator.py").read_text())
     (world,) = [n for n in tree.body if isinstance(n, ast.ClassDef) and n.name == "FlatWorld"]
