@@ -18,7 +18,7 @@ from time import monotonic
 from typing import Any
 
 import rclpy
-from rclpy.executors import SingleThreadedExecutor
+from rclpy.executors import Executor, SingleThreadedExecutor
 from rclpy.node import Node
 from rclpy.qos import ReliabilityPolicy
 
@@ -71,6 +71,10 @@ def look_at(settings: ForeignSettings, base_directory: Path, where: str) -> Look
             "cosim_look", context=context, enable_rosout=False, start_parameter_services=False
         )
         stack.callback(node.destroy_node)
+        executor = SingleThreadedExecutor(context=context)
+        # Else the collector of garbage ends it after its context, which is an error.
+        stack.callback(executor.shutdown)
+        executor.add_node(node)
         lead = Lead([], {}, patience.check)
         stack.callback(lead.close)
         command = foreign_command(settings, base_directory, {}, where)
@@ -82,7 +86,7 @@ def look_at(settings: ForeignSettings, base_directory: Path, where: str) -> Look
         lead.there.close()
         patience.process = process
         try:
-            return _Look(node, lead if led else None, patience).take()
+            return _Look(node, executor, lead if led else None, patience).take()
         except ParticipantError as error:
             raise ConfigurationError(f"{where}: {str(error).partition(': ')[2]}") from None
 
@@ -102,14 +106,15 @@ def _environment(wanted: Mapping[str, str]) -> Iterator[None]:
 class _Look:
     """One look at the nodes of a process.
 
-    :param node: this side's
+    :param node: this side's, in ``executor``
     :param lead: of a Python program
     """
 
-    def __init__(self, node: Node, lead: Lead | None, patience: Patience) -> None:
-        self._node, self._lead, self._patience = node, lead, patience
-        self._executor = SingleThreadedExecutor(context=node.context)
-        self._executor.add_node(node)
+    def __init__(
+        self, node: Node, executor: Executor, lead: Lead | None, patience: Patience
+    ) -> None:
+        self._node, self._executor = node, executor
+        self._lead, self._patience = lead, patience
 
     def take(self) -> LookedAt:
         """Wait until the nodes are there and whole, then count what they publish."""
