@@ -7,6 +7,7 @@ import csv
 import json
 import os
 import sys
+import time
 from collections.abc import Mapping
 from pathlib import Path
 
@@ -239,12 +240,19 @@ def test_nothing_stays_of_a_program_that_takes_too_long(
     command = [sys.executable, "-c", program, str(tmp_path)]
     with pytest.raises(ConfigurationError, match="took longer than 2 s"):
         _run_program(command, 2.0)
-    left = [
-        file
-        for file in Path("/proc").glob("[0-9]*/cwd")
-        if file.exists() and os.readlink(file) == str(tmp_path)
-    ]
-    assert left == []
+
+    def left() -> list[Path]:
+        return [
+            file
+            for file in Path("/proc").glob("[0-9]*/cwd")
+            if file.exists() and os.readlink(file) == str(tmp_path)
+        ]
+
+    # What has been killed is gone a moment later.
+    deadline = time.monotonic() + 20.0
+    while left() and time.monotonic() < deadline:
+        time.sleep(0.05)
+    assert left() == []
 
 
 def test_a_directory_without_a_study_is_not_resumed(tmp_path: Path) -> None:
