@@ -160,7 +160,7 @@ class Alone:
 
 
 def timed(call: Callable[[], None], steps: int) -> float:
-    """Median time of so many calls [us]."""
+    """Median time of the calls [us]."""
     took = []
     for _ in range(steps):
         started = time.perf_counter()

@@ -40,7 +40,7 @@ ROOT = Path(__file__).resolve().parents[1]
 FILES = ROOT / "bench" / "six_ways"
 PAGE = ROOT / "docs" / "claims.md"
 FIRST, LAST = "<!-- generated: effort -->\n", "<!-- end of generated -->"
-#: Ports in the files: others take their place, for they may be in use.
+#: Ports in the files. Free ports replace them.
 PORTS = ("6601", "6602")
 
 
@@ -192,7 +192,7 @@ def main() -> int:
     parser.add_argument("--json", type=Path, metavar="FILE")
     parser.add_argument("--page", action="store_true", help=f"write the table of {PAGE.name}")
     chosen = parser.parse_args()
-    # The driver and the models are found beside the scenarios, in every process of a run.
+    # Every process of a run finds the driver and the models beside the scenarios.
     os.environ["PYTHONPATH"] = os.pathsep.join([str(FILES), str(ROOT)])
     sys.path.insert(0, str(FILES))
     took, traces = measure(chosen.rounds, chosen.seconds)

@@ -87,7 +87,7 @@ def _map_of(file: Path) -> str | None:
 
 
 def spread(points: Sequence[Any], count: int) -> list[tuple[int, Any]]:
-    """So many of some points with their numbers from 0, the first, the last, and evenly between."""
+    """Evenly spread points from the first to the last, with their numbers from 0."""
     last = len(points) - 1
     numbers = dict.fromkeys(round(i * last / max(count - 1, 1)) for i in range(count))
     return [(number, points[number]) for number in numbers]

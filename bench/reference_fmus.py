@@ -31,7 +31,7 @@ from ros2_cosim.dcp.slave.fmu_description import fmu_slave_description, fmu_vari
 from ros2_cosim.dcp.wire.enums import DataType
 from ros2_cosim.dcp.wire.errors import DescriptionError
 
-#: About so many steps an experiment has; their size is a power of two, which sums exactly.
+#: An experiment has about this many steps. Their size is a power of two, so that sums are exact.
 STEPS = 500
 #: Longest experiment [s]: that of Roberts is 1e8 s, of internal steps of 1e-6 s.
 LONGEST = 10.0

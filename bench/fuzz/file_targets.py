@@ -110,7 +110,7 @@ circuit.xodr"/></RoadNetwork><Entities><ScenarioObject name="A"><Vehicle vehicle
 
 
 def _read_ssd(data: bytes) -> None:
-    """A stranger's system of FMUs; one of them lies beside it."""
+    """A foreign system of FMUs; one FMU is a file beside it."""
     with as_file(data, "system.ssd") as path, warnings.catch_warnings(), data_only():
         warnings.simplefilter("ignore")
         (path.parent / "a.c").write_text(

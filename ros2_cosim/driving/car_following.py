@@ -47,8 +47,8 @@ class DeclaredLoad(Section):
 
     processor_time: Duration = Field(
         default=0,
-        description="declared for each activation, which takes so much longer on the wall clock, "
-        "as on a separate processor",
+        description="time that each activation takes on the wall clock in addition, as on a "
+        "separate processor",
     )
 
     def spend(self) -> None:

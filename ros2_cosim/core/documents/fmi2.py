@@ -90,16 +90,24 @@ def base_unit(text: str) -> BaseUnit | None:
     return BaseUnit({name: exponents[name] for name in _BASES if exponents.get(name)}, factor)
 
 
-def description_of(model: Fmi2Model, variables: Sequence[Fmi2Variable]) -> bytes:
-    """The file ``modelDescription.xml``."""
+def begun_description(
+    model: Fmi2Model, version: str, token: str
+) -> tuple[Xml.Element, Xml.Element]:
+    """What descriptions begin with in each version of FMI.
+
+    :param token: the name of the attribute with the model's identifier
+    :returns: the root, and the element of co-simulation
+    """
     root = Xml.Element(
         "fmiModelDescription",
-        fmiVersion="2.0",
-        modelName=model.name,
-        guid=model.guid,
-        description=model.description,
-        generationTool="ros2_cosim",
-        variableNamingConvention="flat",
+        {
+            "fmiVersion": version,
+            "modelName": model.name,
+            token: model.guid,
+            "description": model.description,
+            "generationTool": "ros2_cosim",
+            "variableNamingConvention": "flat",
+        },
     )
     interface = Xml.SubElement(root, "CoSimulation", modelIdentifier=model.name)
     if model.needs_tool:
@@ -107,6 +115,12 @@ def description_of(model: Fmi2Model, variables: Sequence[Fmi2Variable]) -> bytes
     interface.set("canHandleVariableCommunicationStepSize", "true")
     if model.once:
         interface.set("canBeInstantiatedOnlyOncePerProcess", "true")
+    return root, interface
+
+
+def description_of(model: Fmi2Model, variables: Sequence[Fmi2Variable]) -> bytes:
+    """The file ``modelDescription.xml``."""
+    root, interface = begun_description(model, "2.0", "guid")
     interface.set("canNotUseMemoryManagementFunctions", "true")
     add_units(root, variables)
     add_experiment(root, model)

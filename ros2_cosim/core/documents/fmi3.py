@@ -16,6 +16,7 @@ from ros2_cosim.core.documents.fmi2 import (
     Fmi2Variable,
     add_experiment,
     add_units,
+    begun_description,
     description_of,
     start_text,
     this_platform,
@@ -74,21 +75,7 @@ class FmiFormat(NamedTuple):
 
 def fmi3_description_of(model: Fmi2Model, variables: Sequence[Fmi2Variable]) -> bytes:
     """The file ``modelDescription.xml``."""
-    root = Xml.Element(
-        "fmiModelDescription",
-        fmiVersion="3.0",
-        modelName=model.name,
-        instantiationToken=model.guid,
-        description=model.description,
-        generationTool="ros2_cosim",
-        variableNamingConvention="flat",
-    )
-    interface = Xml.SubElement(root, "CoSimulation", modelIdentifier=model.name)
-    if model.needs_tool:
-        interface.set("needsExecutionTool", "true")
-    if model.once:
-        interface.set("canBeInstantiatedOnlyOncePerProcess", "true")
-    interface.set("canHandleVariableCommunicationStepSize", "true")
+    root, _ = begun_description(model, "3.0", "instantiationToken")
     add_units(root, variables)
     add_experiment(root, model)
     listed = Xml.SubElement(root, "ModelVariables")
