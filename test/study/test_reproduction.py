@@ -138,6 +138,23 @@ def test_ratio_and_judgement(
     assert one.judgement == judgement
 
 
+@pytest.mark.parametrize(
+    ("between", "here", "judgement"),
+    [
+        ((100.0, None), 2000.0, "within"),
+        ((100.0, None), 99.0, "misses"),
+        ((-0.44, 0.44), -0.44, "within"),
+        ((-0.44, 0.44), 0.45, "misses"),
+        ((None, 5.0), 5.0, "within"),
+    ],
+)
+def test_a_limit_or_a_statistic_has_a_range(
+    between: tuple[float | None, float | None], here: float, judgement: str
+) -> None:
+    row = PublishedRow(place="1", quantity="x", paper=0.0, here="steps: x", between=between)
+    assert ComparedRow(row, Figure(here), "", "").judgement == judgement
+
+
 def test_what_was_not_found_says_why() -> None:
     row = PublishedRow(place="1", quantity="x", paper=1.0, here="vds: x", cause="Another machine.")
     said = compare(row, {}, {"vds": "how"}, {"vds": "needs rclpy"})

@@ -42,7 +42,8 @@ class PublishedRow(Section):
     """One figure, table or number of a publication.
 
     ``here`` names what is found here as ``experiment: figure``. Without it the cause says why there
-    is none.
+    is none. ``between`` is the range in which that bears the publication out, where it states a
+    limit, or the figure is a statistic; null is no limit.
     """
 
     place: Annotated[str, Field(min_length=1)]
@@ -50,6 +51,7 @@ class PublishedRow(Section):
     unit: str = ""
     paper: float | str
     here: Annotated[str | None, Field(pattern=r"^[a-z0-9_.]+: .+$")] = None
+    between: tuple[float | None, float | None] | None = None
     cause: str = ""
 
     @model_validator(mode="after")
@@ -101,13 +103,21 @@ class ComparedRow(NamedTuple):
 
     @property
     def judgement(self) -> str:
-        """``equal``, ``near`` (within a factor of two), ``misses``, ``found``, or ``missing``."""
+        """``equal``, ``within`` (the row's range), ``near`` (within a factor of two), ``misses``,
+        ``found``, or ``missing``.
+        """
         if self.here is None:
             return "missing"
         if self.here.value == self.row.paper:
             return "equal"
         if isinstance(self.row.paper, str):
             return "found"
+        if self.row.between is not None and isinstance(self.here.value, float | int):
+            low, high = self.row.between
+            held = (low is None or low <= self.here.value) and (
+                high is None or self.here.value <= high
+            )
+            return "within" if held else "misses"
         ratio = self.ratio
         return "near" if ratio is not None and 1.0 / _NEAR <= ratio <= _NEAR else "misses"
 

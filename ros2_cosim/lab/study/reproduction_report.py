@@ -46,6 +46,7 @@ def render_reproduction(
 
 _JUDGED = {
     "equal": "equal",
+    "within": "within the range stated",
     "near": "within a factor of two",
     "misses": "further away",
     "found": "without a published number",
