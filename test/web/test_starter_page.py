@@ -24,6 +24,7 @@ from ros2_cosim.core.record.summary import read_summary
 from ros2_cosim.core.run.inproc import run_inproc
 from ros2_cosim.core.scenario.library import NAMES
 from ros2_cosim.core.scenario.schema import load_scenario
+from ros2_cosim.core.scenario.templates import imported_suffixes
 from ros2_cosim.lab.web.startable import changed_scenario, startable, values_of
 from ros2_cosim.lab.web.starter_page import StarterPage
 from ros2_cosim.vds.data_port.api import ROUTES
@@ -128,6 +129,14 @@ def test_the_list_has_the_folder_and_the_library(folder: Path) -> None:
         *((name, "library") for name in NAMES),
     ]
     assert found[0].description == "A platoon of mine"
+
+
+def test_the_list_has_files_of_all_formats_that_can_be_read(folder: Path) -> None:
+    names = {f"system{suffix}" for suffix in imported_suffixes()}
+    for name in (*names, "notes.txt"):
+        (folder / name).touch()
+    assert {s.name for s in startable(folder) if s.origin == "folder"} == {"mine.yaml", *names}
+    assert {"system.ssp", "system.xosc"} <= names
 
 
 def test_declared_parameters_come_first_and_all_values_are_numbers(folder: Path) -> None:

@@ -8,7 +8,9 @@ scenario; the rest of the file has precedence.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import os
+import re
+from collections.abc import Collection, Mapping
 from contextlib import suppress
 from pathlib import Path
 from typing import Any, ClassVar, Final
@@ -62,12 +64,9 @@ class Template(Section):
         raise NotImplementedError
 
     @classmethod
-    def of_file(cls, path: Path, directory: Path) -> dict[str, Any] | None:
-        """The scenario that stands for a file of another format; None: it is not a file of that.
-
-        :param directory: what relative paths of the scenario begin at
-        """
-        return None
+    def suffixes(cls) -> Collection[str]:
+        """Of the files that are scenarios by themselves: ``file`` of the section names them."""
+        return ()
 
 
 def find_template(key: str, origin: str) -> type[Template]:
@@ -126,9 +125,23 @@ def scenario_of_file(path: Path, directory: Path) -> dict[str, Any] | None:
     """
     if path.suffix in _SCENARIOS:
         return None
-    for key, entry in offered(TEMPLATE_GROUP).items():
-        if may_load(entry.module):
-            data = find_template(key, f"scenario {path}").of_file(path, directory)
-            if data is not None:
-                return data
-    return None
+    key = imported_suffixes(f"scenario {path}").get(path.suffix)
+    if key is None:
+        return None
+    name = re.sub(r"[^a-z0-9_]+", "_", path.stem.lower()).strip("_")
+    if not re.match(r"[a-z]", name):
+        name = f"scenario_{name}"
+    return {"name": name, key: {"file": os.path.relpath(path, directory)}}
+
+
+def imported_suffixes(origin: str = "") -> dict[str, str]:
+    """Suffix of files in formats of others that are scenarios -> the template that reads them.
+
+    :raises ConfigurationError: a template cannot be imported
+    """
+    return {
+        suffix: key
+        for key, entry in offered(TEMPLATE_GROUP).items()
+        if may_load(entry.module)
+        for suffix in find_template(key, origin).suffixes()
+    }

@@ -7,9 +7,8 @@ that. Running such a file itself is running a scenario with this section alone.
 
 from __future__ import annotations
 
-import os
-import re
 import warnings
+from collections.abc import Collection
 from pathlib import Path
 from typing import Any
 
@@ -48,11 +47,6 @@ class SspTemplate(Template):
         return found.data
 
     @classmethod
-    def of_file(cls, path: Path, directory: Path) -> dict[str, Any] | None:
-        """The scenario of a file with one of the suffixes."""
-        if path.suffix not in SUFFIXES:
-            return None
-        name = re.sub(r"[^a-z0-9_]+", "_", path.stem.lower()).strip("_")
-        if not re.match(r"[a-z]", name):
-            name = f"scenario_{name}"
-        return {"name": name, "ssp": {"file": os.path.relpath(path, directory)}}
+    def suffixes(cls) -> Collection[str]:
+        """Packages, and unpacked descriptions."""
+        return SUFFIXES

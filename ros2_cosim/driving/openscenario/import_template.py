@@ -8,9 +8,8 @@ running a scenario with this section alone.
 
 from __future__ import annotations
 
-import os
-import re
 import warnings
+from collections.abc import Collection
 from pathlib import Path
 from typing import Any
 
@@ -76,14 +75,9 @@ class ImportTemplate(Template):
         return found.data
 
     @classmethod
-    def of_file(cls, path: Path, directory: Path) -> dict[str, Any] | None:
-        """The scenario of a file that an installed importer reads."""
-        if path.suffix[1:] not in offered(IMPORTER_GROUP):
-            return None
-        name = re.sub(r"[^a-z0-9_]+", "_", path.stem.lower()).strip("_")
-        if not re.match(r"[a-z]", name):
-            name = f"scenario_{name}"
-        return {"name": name, "openscenario": {"file": os.path.relpath(path, directory)}}
+    def suffixes(cls) -> Collection[str]:
+        """Those of the installed importers."""
+        return [f".{suffix}" for suffix in offered(IMPORTER_GROUP)]
 
 
 def _importer(file: str, where: str) -> Importer:

@@ -15,12 +15,11 @@ from pydantic import Field, SerializeAsAny, model_validator
 from typing_extensions import Self
 
 import ros2_cosim
-from ros2_cosim.core.documents.offered import offered
 from ros2_cosim.core.documents.plain_data import plain_copy, read_mapping
 from ros2_cosim.core.documents.settings import Whole, read_section
 from ros2_cosim.core.kernel.errors import ConfigurationError
 from ros2_cosim.core.scenario.composition import ValueChange, read_whole, resolved
-from ros2_cosim.driving.openscenario.importing import IMPORTER_GROUP
+from ros2_cosim.core.scenario.templates import imported_suffixes
 from ros2_cosim.lab.sweep.distributions import with_distribution
 from ros2_cosim.lab.sweep.search import Search, read_search
 from ros2_cosim.lab.sweep.varied import Count, Varied
@@ -98,7 +97,7 @@ def load_sweeps(paths: Sequence[Path]) -> list[Sweep]:
     :raises ConfigurationError: a sweep file is wrong, a path is not there, a directory has no such
         file, or two of them have one name or a search
     """
-    suffixes = (*_PLAIN, *(f".{suffix}" for suffix in offered(IMPORTER_GROUP)))
+    suffixes = (*_PLAIN, *imported_suffixes())
     sweeps: list[Sweep] = []
     for path in paths:
         files = [path]

@@ -19,11 +19,12 @@ from ros2_cosim.core.kernel.time import SECOND
 from ros2_cosim.core.scenario.composition import read_whole
 from ros2_cosim.core.scenario.library import library, library_file
 from ros2_cosim.core.scenario.schema import Scenario, load_scenario
+from ros2_cosim.core.scenario.templates import imported_suffixes
 
 LIBRARY, FOLDER = "library", "folder"
 #: A folder is searched for so many scenarios; further ones are started by ``cosim run``.
 MOST_FILES = 200
-_SUFFIXES = (".yaml", ".yml", ".xosc")
+_SUFFIXES = (".yaml", ".yml")
 #: One of these is in each scenario file.
 _SECTIONS = ("participants", "platoon", "openscenario", "include")
 _DURATION = "duration"
@@ -52,10 +53,12 @@ class Value(NamedTuple):
 def startable(folder: Path) -> list[Startable]:
     """The scenarios of a folder, by the names of their files, and those of the library."""
     found = []
-    files = (f for f in sorted(folder.iterdir()) if f.suffix in _SUFFIXES and f.is_file())
+    imported = imported_suffixes()
+    suffixes = {*_SUFFIXES, *imported}
+    files = (f for f in sorted(folder.iterdir()) if f.suffix in suffixes and f.is_file())
     for file in list(files)[:MOST_FILES]:
-        if file.suffix == ".xosc":
-            found.append(Startable(file.name, "OpenSCENARIO", FOLDER, file))
+        if file.suffix in imported:
+            found.append(Startable(file.name, "", FOLDER, file))
             continue
         try:
             data = read_mapping(file, "scenario")
@@ -77,7 +80,7 @@ def values_of(entry: Startable) -> list[Value]:
     """
     scenario = load_scenario(entry.file)
     found = []
-    if entry.file.suffix != ".xosc":
+    if entry.file.suffix not in imported_suffixes():
         declared = read_whole(entry.file).get("parameters", {})
         found = [Value(key, value, True) for key, value in _numbers("parameters", declared)]
     found += [
