@@ -43,7 +43,7 @@ class PublishedRow(Section):
 
     ``here`` names what is found here as ``experiment: figure``. Without it the cause says why there
     is none. ``between`` is the range in which that bears the publication out, where it states a
-    limit, or the figure is a statistic; null is no limit.
+    limit, or the figure is a statistic; null leaves an end open.
     """
 
     place: Annotated[str, Field(min_length=1)]
@@ -114,9 +114,8 @@ class ComparedRow(NamedTuple):
             return "found"
         if self.row.between is not None and isinstance(self.here.value, float | int):
             low, high = self.row.between
-            held = (low is None or low <= self.here.value) and (
-                high is None or self.here.value <= high
-            )
+            value = self.here.value
+            held = (low is None or low <= value) and (high is None or value <= high)
             return "within" if held else "misses"
         ratio = self.ratio
         return "near" if ratio is not None and 1.0 / _NEAR <= ratio <= _NEAR else "misses"

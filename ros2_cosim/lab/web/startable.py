@@ -54,8 +54,8 @@ def startable(folder: Path) -> list[Startable]:
     """The scenarios of a folder, by the names of their files, and those of the library."""
     found = []
     imported = imported_suffixes()
-    suffixes = {*_SUFFIXES, *imported}
-    files = (f for f in sorted(folder.iterdir()) if f.suffix in suffixes and f.is_file())
+    known = (*_SUFFIXES, *imported)
+    files = (f for f in sorted(folder.iterdir()) if f.suffix in known and f.is_file())
     for file in list(files)[:MOST_FILES]:
         if file.suffix in imported:
             found.append(Startable(file.name, "", FOLDER, file))
@@ -66,11 +66,9 @@ def startable(folder: Path) -> list[Startable]:
             continue  # another program's file
         if any(section in data for section in _SECTIONS):
             found.append(Startable(file.name, str(data.get("description", "")), FOLDER, file))
-    library_entries = [
-        Startable(entry.name, entry.description, LIBRARY, library_file(entry.name))
-        for entry in library()
-    ]
-    return [*found, *library_entries]
+    for entry in library():
+        found.append(Startable(entry.name, entry.description, LIBRARY, library_file(entry.name)))
+    return found
 
 
 def values_of(entry: Startable) -> list[Value]:
