@@ -58,6 +58,7 @@ needs_two_cores = pytest.mark.skipif(
             r"check +[\d.]+ \([\d.]+ to [\d.]+\) .*\nrun +[\d.]+ \([\d.]+ to [\d.]+\)",
             id="start-up",
         ),
+        pytest.param("start_time car_following --duration 1s", "car_following: equal", id="start"),
         pytest.param(
             "osi_criticality --scenarios braking",
             r"braking  follower4  [1-9]\d+  0\.000\d  [1-9]\d+  0\.000\d  0  0",

@@ -134,7 +134,7 @@ def test_what_the_description_says_has_to_fit(tmp_path: Path) -> None:
 
 def test_stamps_go_along_and_other_bytes_are_refused() -> None:
     slaves = {"s": description(None, None)}
-    writer = WholeWriter("nav_msgs/msg/Odometry", "s.command", slaves, "here")
+    writer = WholeWriter(CATALOGUE.codec("nav_msgs/msg/Odometry"), "s.command", slaves, "here")
     record = CATALOGUE.record("nav_msgs/msg/Odometry")
     inputs: dict[str, dict[str, Any]] = {}
     writer.give(None, inputs)
@@ -143,7 +143,7 @@ def test_stamps_go_along_and_other_bytes_are_refused() -> None:
     writer.give(Sample(1_500_000_000, 0, value), inputs)
     data = inputs["s"]["command"]
     assert CATALOGUE.codec("nav_msgs/msg/Odometry").decode(data)[::2] == (1_500_000_000, value)
-    output: MappedOutput = whole_output(WRENCH, "s.load", slaves, "there")
+    output: MappedOutput = whole_output(CATALOGUE.codec(WRENCH), "s.load", slaves, "there")
     assert output.convert is not None
     for wrong in (b"", b"\x00\x01\x00\x00" + bytes(7)):
         with pytest.raises(ProtocolError, match="there: s.load: "):

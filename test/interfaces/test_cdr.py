@@ -76,6 +76,56 @@ def test_decoding_what_was_encoded_gives_the_same_record(
         assert type(decoded[2]) is type(record)
 
 
+@given(messages(), st.integers(0, 2**31 * 10**9 - 1))
+def test_messages_tell_the_time_of_ros_and_records_that_since_the_start(
+    message: tuple[str, str, int, int, Any], start: int
+) -> None:
+    name, frame, stamp, seq, record = message
+    since = record
+    if name.endswith("/V2VMessage"):  # the one type of ours with a time in its record
+        record = record._replace(generation_time=stamp)
+        since = record._replace(generation_time=stamp - start)
+    plain = catalogue.codec(name, frame_id=frame)
+    codec = catalogue.codec(name, frame_id=frame, start_ns=start)
+    data = codec.encode(stamp - start, seq, since)
+    assert data == plain.encode(stamp, seq, record)
+    expected = ((stamp - start) * codec.has_stamp, seq if codec.has_seq else None, since)
+    assert codec.decode(data) == expected
+    for whole in (True, False):
+        wire = catalogue.DEFAULT.wire_codec(name, whole=whole, frame_id=frame, start_ns=start)
+        carried = wire.encode(stamp - start, seq, since)
+        assert wire.plain(carried) == data
+        assert wire.decode(carried)[0::2] == (stamp - start, since)
+
+
+TIMES = """float64 first
+builtin_interfaces/Time one
+builtin_interfaces/Time[] many
+builtin_interfaces/Time[2] pair
+builtin_interfaces/Duration while
+std_msgs/Header[] headers"""
+
+
+@given(st.lists(st.integers(0, 10**18), min_size=4), st.integers(0, 10**18))
+def test_each_time_in_a_record_counts_from_the_start(times: list[int], start: int) -> None:
+    own = Catalogue()
+    own.define("toy/msg/Times", TIMES)
+    kind: Any = own.record("toy/msg/Times")
+    make: Any = own.part("builtin_interfaces/msg/Time")
+    span: Any = own.part("builtin_interfaces/msg/Duration")(1, 2)
+    header: Any = own.part("std_msgs/msg/Header")
+
+    def record(shift: int) -> Any:
+        one, *many = (make(*divmod(time + shift, 10**9)) for time in times)
+        pair, headers = (many[0], many[1]), tuple(header(time, "map") for time in many)
+        return kind(0.5, one, tuple(many), pair, span, headers)
+
+    plain = own.codec("toy/msg/Times")
+    codec = own.codec("toy/msg/Times", start_ns=start)
+    assert codec.encode(0, 0, record(0)) == plain.encode(0, 0, record(start))
+    assert codec.decode(codec.encode(0, 0, record(0)))[2] == record(0)
+
+
 def typestore() -> Any:
     """rosbags' own types plus ours, made from the definition texts."""
     store = get_typestore(Stores.ROS2_JAZZY)

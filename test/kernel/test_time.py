@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Durations are read and written exactly; adding saturates."""
 
+from datetime import datetime, timedelta, timezone
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -11,6 +13,7 @@ from ros2_cosim.core.kernel.time import (
     NEVER,
     format_ns,
     parse_duration,
+    parse_ros_time,
     saturating_add,
     split_stamp,
     to_seconds,
@@ -210,3 +213,14 @@ def test_what_is_no_duration(value: object, minimum: int, said: str) -> None:
 )
 def test_seconds_and_stamps(time: int, seconds: float, stamp: tuple[int, int]) -> None:
     assert to_seconds(time) == seconds and split_stamp(time) == stamp
+
+
+@given(st.integers(0, 2**31 * 10**9 - 1))
+def test_a_time_of_ros_is_read_exactly_however_it_is_written(time: int) -> None:
+    sec, nanosec = split_stamp(time)
+    assert parse_ros_time({"sec": sec, "nanosec": nanosec}) == time
+    assert parse_ros_time(f"{time}ns") == time
+    date = datetime.fromtimestamp(sec, timezone.utc)
+    for zone, name in ((timezone.utc, "Z"), (timezone(-timedelta(hours=4.5)), "-04:30")):
+        text = date.astimezone(zone).strftime("%Y-%m-%dT%H:%M:%S")
+        assert parse_ros_time(f"{text}.{nanosec:09d}{name}") == time

@@ -28,7 +28,7 @@ STANDINGS = [
 def test_every_participant_has_a_status_that_tells_what_holds_back(ros_domain: int) -> None:
     received: list[DiagnosticArray] = []
     with Session("diagnostics_test") as session:
-        publisher = DiagnosticsPublisher(session.node, "run-1")
+        publisher = DiagnosticsPublisher(session.node, "run-1", 0)
         session.node.create_subscription(DiagnosticArray, topics.DIAGNOSTICS, received.append, 10)
         for _ in range(200):
             publisher.publish(1_490_000_000, 1_990_000_000, 2.5, STANDINGS)

@@ -19,6 +19,7 @@ pytest.importorskip("rclpy")
 pytest.importorskip("ros2_cosim.msg", reason="generated messages are not built")
 
 import rclpy
+from rcl_interfaces.msg import Log
 from rclpy.action import ActionClient, CancelResponse, GoalResponse
 from rclpy.executors import SingleThreadedExecutor
 from rclpy.node import Node
@@ -33,6 +34,7 @@ from ros2_cosim.ros.node import answers
 from ros2_cosim.ros.node.deferred_service import deferred_service as serve_later
 from ros2_cosim.ros.node.lasting_node import LastingNode
 from ros2_cosim.ros.node.session import Session
+from ros2_cosim.ros.node.simulated_log import ROSOUT_QOS
 from ros2_cosim.ros.node.writers import ClockWriter, data_qos
 
 TOPIC, KIND = "/numbers", "ros2_cosim/msg/Horizon"
@@ -58,7 +60,7 @@ class Run:
         self.session = Session("keeper", [])
         node = self.session.node
         self.writer = self.session.port_writer(TOPIC, CODEC, data_qos(), for_onlookers=True)
-        self.clock = ClockWriter(node)
+        self.clock = ClockWriter(node, 0)
         self.heard: list[str] = []
         self.session.outside_reader(
             TOPIC, KIND, data_qos(), lambda data: self.heard.append(CODEC.decode(data)[2].run_id)
@@ -259,3 +261,37 @@ def test_services_of_a_run_send_their_answers_so() -> None:
         session.begins_anew()
         session.close()
     Session("third", []).close()
+
+
+@pytest.mark.usefixtures("ros_domain")
+def test_the_clock_and_the_log_of_a_node_show_simulated_time() -> None:
+    heard: list[Log] = []
+    with Session("shown", [], simulated_time=True) as session:
+        session.start_ns = 1_700_000_000_000_000_001
+        node = session.node
+        assert node.get_parameter("use_sim_time").value is True
+        assert node.count_subscribers("/clock") == 0, "the owner sets it"
+        times = [-1]
+        session.follow(node, lambda: times[-1])
+        assert node.get_clock().now().nanoseconds == session.start_ns
+        reader = rclpy.create_node("reader")
+        executor = SingleThreadedExecutor()
+        executor.add_node(reader)
+        reader.create_subscription(Log, "/rosout", heard.append, ROSOUT_QOS)
+        until(lambda: node.count_subscribers("/rosout"), partial(session.wait, 0.01))
+        times.append(5)
+        for number in range(3):
+            node.get_logger().warning(f"again {number}", once=True)
+        times.append(7)
+        node.get_logger().get_child("part").info("of a part")
+        node.get_logger().debug("too little")
+        until(lambda: len(heard) == 2, lambda: executor.spin_once(timeout_sec=0.01))
+        executor.shutdown()
+        reader.destroy_node()
+    told = [(m.stamp.sec, m.stamp.nanosec, m.level, m.name, m.msg, m.function) for m in heard]
+    here = "test_the_clock_and_the_log_of_a_node_show_simulated_time"
+    assert told == [
+        (1_700_000_000, 6, 30, "shown", "again 0", here),
+        (1_700_000_000, 8, 20, "shown.part", "of a part", here),
+    ]
+    assert {message.file for message in heard} == {__file__}

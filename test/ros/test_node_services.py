@@ -19,6 +19,7 @@ rclpy = pytest.importorskip("rclpy")
 from rcl_interfaces.msg import Parameter, ParameterValue  # noqa: E402
 from rcl_interfaces.srv import (  # noqa: E402
     DescribeParameters,
+    GetParameters,
     ListParameters,
     SetParameters,
 )
@@ -96,6 +97,12 @@ def test_nodes_of_a_paused_run_answer_the_tools_of_ros(paused: Launched) -> None
                 ListParameters, f"/{name}/list_parameters", ListParameters.Request()
             ).result.names
             assert "scenario_file" in listed
+            values = tool.ask(
+                GetParameters,
+                f"/{name}/get_parameters",
+                GetParameters.Request(names=["use_sim_time"]),
+            ).values
+            assert values[0].bool_value, name
             described = tool.ask(
                 DescribeParameters,
                 f"/{name}/describe_parameters",

@@ -184,6 +184,7 @@ class _Stub:
     def __init__(self, decode: Callable[[bytes], Any] = lambda data: data) -> None:
         self.sent: list[Any] = []
         self.node = self
+        self.start_ns = 0
         self._decode = decode
 
     def writer(self, topic: str, type_name: str, qos: Any, short: Any = None) -> Writer:
@@ -209,6 +210,9 @@ class _Stub:
 
     def aim(self, target: int) -> None:
         """Everything leaves at once."""
+
+    def follow(self, node: Any, time_of: Callable[[], int]) -> None:
+        """The node has no clock."""
 
     def publish(self, data: bytes) -> None:
         """Keep a message."""

@@ -857,6 +857,9 @@ class SimulatedMiddleware:
         self.nodes.append(node)
         return node
 
+    def follow(self, node: Any, time_of: Callable[[], int]) -> None:
+        """Nothing: the nodes have no clock."""
+
     def make_executor(self, node: Any) -> Any:
         """Make an executor that serves a node."""
         executor = SimulatedExecutor(self._process, ordered=self._ordered)

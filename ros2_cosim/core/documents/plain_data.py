@@ -125,6 +125,11 @@ _Loader.add_implicit_resolver(
     re.compile(r"[-+]?(?:[0-9]+(?:\.[0-9]*)?|\.[0-9]+)[eE][-+]?[0-9]+$"),
     list("-+.0123456789"),
 )
+# A date is a text, as in JSON: PyYAML would make an object of it, and drop its nanoseconds.
+_Loader.yaml_implicit_resolvers = {
+    first: [(tag, pattern) for tag, pattern in known if tag != f"{_YAML}timestamp"]
+    for first, known in _Loader.yaml_implicit_resolvers.items()
+}
 
 
 def _fault(text: str, place: Any) -> yaml.YAMLError:

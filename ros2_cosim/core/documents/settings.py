@@ -36,7 +36,13 @@ from ros2_cosim.core.documents.former_keys import FORMER_KEYS
 from ros2_cosim.core.documents.one_line import printable
 from ros2_cosim.core.kernel.errors import ConfigurationError
 from ros2_cosim.core.kernel.guesses import did_you_mean
-from ros2_cosim.core.kernel.time import FOREVER, NEEDS_UNIT, format_ns, parse_duration
+from ros2_cosim.core.kernel.time import (
+    FOREVER,
+    NEEDS_UNIT,
+    format_ns,
+    parse_duration,
+    parse_ros_time,
+)
 
 #: So many faults are listed in one error.
 MAX_FAULTS = 3
@@ -109,6 +115,32 @@ Duration = Annotated[int, BeforeValidator(_duration), _WRITTEN, _DURATION_SCHEMA
 PositiveDuration = Annotated[int, BeforeValidator(_positive), _WRITTEN, _DURATION_SCHEMA]
 
 
+def _ros_time(value: object, info: ValidationInfo) -> int:
+    if type(value) is int and value >= 0 and info.context != BY_HAND:
+        return value
+    try:
+        return parse_ros_time(value)
+    except ConfigurationError as error:
+        raise ValueError(str(error).removeprefix("time: ")) from None
+
+
+#: A point in time as ROS counts it, in integer nanoseconds; see :func:`.time.parse_ros_time`.
+RosTime = Annotated[
+    int,
+    BeforeValidator(_ros_time),
+    _WRITTEN,
+    WithJsonSchema(
+        {
+            "anyOf": [
+                {"const": 0},
+                {"type": "string"},
+                {"type": "object", "additionalProperties": {"type": "integer"}},
+            ],
+            "description": "Time since 1970: 1767225600s, 2026-01-01T00:00:00Z, or "
+            "{sec: 1767225600, nanosec: 0}",
+        }
+    ),
+]
 _SIZE = re.compile(r"([0-9]{1,15})(?:\.([0-9]{1,9}))? ?(k|[KMGT]i|[MGT])?B")
 _SIZE_UNITS = {"": 1, "k": 10**3, "M": 10**6, "G": 10**9, "T": 10**12} | {
     "Ki": 2**10,

@@ -64,6 +64,7 @@ class ModelContext:
     models share (road, vehicles, fixed objects). ``shape`` is the run shape; relative files
     are found below ``base_directory``; ``period_ns`` is the participant's period, if it has one;
     ``output_types`` and ``input_types`` the message types of its ports, as far as they are known.
+    ``start_ns`` is what ROS's clock shows when simulated time is 0 [ns].
     """
 
     name: str
@@ -83,6 +84,7 @@ class ModelContext:
     enters_freely: bool = False
     output_types: Mapping[str, str] = field(default_factory=dict)
     input_types: Mapping[str, str] = field(default_factory=dict)
+    start_ns: int = 0
 
     @property
     def where(self) -> str:

@@ -1,7 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """Simulated time: integer nanoseconds, its two bounds, and how it is written and read.
 
-A point in time and a duration are both plain ``int`` nanoseconds. No float takes part: text
+A point in time and a duration are both plain ``int`` nanoseconds, since the start of the run. What
+ROS calls the start (``start_time`` of a scenario) is added where a time leaves for ROS, and
+subtracted where one comes from there: nothing that computes sees a large number, which would cost
+a float its last digits. No float takes part: text
 such as ``"0.1s"`` is read as an exact fraction, and a value finer than one nanosecond is
 refused, never rounded.
 """
@@ -9,6 +12,8 @@ refused, never rounded.
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
+from datetime import datetime, timedelta, timezone
 from fractions import Fraction
 from typing import Final
 
@@ -127,6 +132,61 @@ def format_ns(time: int) -> str:
     digits = len(str(unit)) - 1
     decimals = f".{rest:0{digits}d}".rstrip("0") if rest else ""
     return f"{sign}{whole}{decimals}{name}"
+
+
+#: Where the seconds of a ROS stamp end (``int32``).
+ROS_TIME_END: Final = 2**31 * SECOND
+
+_DATE = re.compile(
+    r"([0-9]{4}-[0-9]{2}-[0-9]{2})[T ]([0-9]{2}:[0-9]{2}:[0-9]{2})(?:\.([0-9]{1,9}))?"
+    r"(Z|[+-][0-9]{2}:[0-9]{2})"
+)
+_EPOCH = datetime(1970, 1, 1, tzinfo=timezone.utc)
+
+
+def parse_ros_time(value: object, path: str = "time") -> int:
+    """Read a point in time as ROS counts it, since 1970 in UTC without leap seconds, exactly.
+
+    :param value: a duration since then, a date as ``2026-01-31T12:00:00.5Z``, or a mapping of
+        ``sec`` and ``nanosec``
+    :param path: where the value stands, for the error message
+    :returns: the time [ns], 0 or more and less than ``ROS_TIME_END``
+    :raises ConfigurationError: it is something else, or outside of that
+    """
+    time = _parts_of_time(value)
+    if isinstance(value, (int, float)) and value and not isinstance(value, bool):
+        raise ConfigurationError(f"{path}: found {value}; {NEEDS_UNIT} {value}s")
+    if time is None:
+        try:
+            time = parse_duration(value, path, minimum=NEVER)
+        except ConfigurationError as error:
+            raise ConfigurationError(
+                f"{error}; or a date as 2026-01-31T12:00:00Z, or {{sec: 0, nanosec: 0}}"
+            ) from None
+    if not 0 <= time < ROS_TIME_END:
+        raise ConfigurationError(
+            f"{path}: found {_quote(value)}; allowed is a time from 1970-01-01T00:00:00Z to "
+            "2038-01-19T03:14:07Z, as a stamp of ROS holds it"
+        )
+    return time
+
+
+def _parts_of_time(value: object) -> int | None:
+    """A time of a date or of a ROS stamp [ns]; None: it is neither."""
+    if isinstance(value, Mapping):
+        sec, nanosec = value.get("sec", 0), value.get("nanosec", 0)
+        is_stamp = type(sec) is int and type(nanosec) is int and 0 <= nanosec < SECOND
+        return sec * SECOND + nanosec if is_stamp and value.keys() <= {"sec", "nanosec"} else None
+    match = _DATE.fullmatch(value.strip()) if isinstance(value, str) else None
+    if match is None:
+        return None
+    day, clock, decimals, zone = match.groups()
+    try:
+        date = datetime.fromisoformat(f"{day}T{clock}{'+00:00' if zone == 'Z' else zone}")
+    except ValueError:
+        return None
+    whole = (date - _EPOCH) // timedelta(seconds=1)
+    return whole * SECOND + int((decimals or "").ljust(9, "0"))
 
 
 def to_seconds(time: int) -> float:

@@ -74,6 +74,7 @@ class FoxgloveView:
         from foxglove.websocket import Capability
 
         self._timer = timer
+        self._start_ns = scenario.start_time
         self._time = -1
         self._shown_at: int | None = None
         self._lock = threading.Lock()
@@ -152,22 +153,24 @@ class FoxgloveView:
 
     def _show_now(self) -> None:
         time_ns = self._time
-        self._server.broadcast_time(time_ns)
+        self._server.broadcast_time(time_ns + self._start_ns)
         clock = CATALOGUE.record(_CLOCK_TYPE)()  # the time is its stamp
-        self._show(CLOCK, time_ns, CATALOGUE.codec(_CLOCK_TYPE).encode(time_ns, 0, clock))
+        codec = CATALOGUE.codec(_CLOCK_TYPE, start_ns=self._start_ns)
+        self._show(CLOCK, time_ns, codec.encode(time_ns, 0, clock))
         for topic, data in self._picture.draw(time_ns):
             self._show(topic, time_ns, data)
 
     def _show(self, topic: str, stamp_ns: int, data: bytes) -> None:
         with self._lock:
             self._histories[topic].add(stamp_ns, data)
-            self._channels[topic].log(data, log_time=stamp_ns)
+            self._channels[topic].log(data, log_time=stamp_ns + self._start_ns)
 
     def _show_past(self, topic: str, viewer: int) -> None:
         """Show a viewer that comes late what was there before it; called by the server's thread."""
         with self._lock:
             for stamp_ns, data in self._histories[topic].messages():
-                self._channels[topic].log(data, log_time=stamp_ns, sink_id=viewer)
+                time_ns = stamp_ns + self._start_ns
+                self._channels[topic].log(data, log_time=time_ns, sink_id=viewer)
 
 
 class _Listener:

@@ -18,10 +18,17 @@ from ros2_cosim.core.messages.definitions import PRIMITIVES, SCALAR, SEQUENCE, F
 
 Lookup = Callable[[str], tuple[Field, ...]]
 MAX_FIXED_ARRAY = 4096
+_TIME: Final = "builtin_interfaces/msg/Time"
+_NS_PER_S: Final = 1_000_000_000
 
 BUFFER: Final = "buffer"
 """Marks a record field, as in ``Annotated[tuple[float, ...], BUFFER]``: its numbers are read as a
 ``memoryview`` of the message, not as Python objects, and written from any sequence or buffer."""
+
+SINCE_START: Final = "since start"
+"""Marks a record field, as in ``Annotated[int, SINCE_START]``: a time in nanoseconds, which counts
+from the start of the run in the record, and as ROS does in the message. Each
+``builtin_interfaces/Time`` is one."""
 
 
 class Scalar(NamedTuple):
@@ -108,6 +115,7 @@ def bind(
     *,
     paths: Mapping[str, str] | None = None,
     skip: int = 0,
+    start_ns: int = 0,
 ) -> Structure:
     """Bind a NamedTuple class to a message type.
 
@@ -116,15 +124,17 @@ def bind(
         field is mapped to are sent as zero. Without it every field must have its namesake
         (``class_`` is that of ``class``, a word of Python).
     :param skip: so many leading fields of the message are left to the caller
+    :param start_ns: what is 0 in a record is this time in a message [ns]
     :raises ConfigurationError: record and message do not fit
     """
-    return _Binder(type_name, lookup).structure(type_name, record, paths, skip)
+    return _Binder(type_name, lookup, start_ns).structure(type_name, record, paths, skip)
 
 
 class _Binder:
-    def __init__(self, type_name: str, lookup: Lookup) -> None:
+    def __init__(self, type_name: str, lookup: Lookup, start_ns: int) -> None:
         self._root = type_name
         self._lookup = lookup
+        self.start_ns = start_ns
 
     def structure(
         self, type_name: str, record: type, paths: Mapping[str, str] | None = None, skip: int = 0
@@ -148,7 +158,8 @@ class _Binder:
             return Structure([Scalar(PRIMITIVES[wire.type], True)])
         if wire.type == "string":
             return Structure([Text(path, True, wire.text_limit)])
-        return self.structure(wire.type, hint)
+        inner = self.structure(wire.type, hint)
+        return _moved(inner, self.start_ns) if wire.type == _TIME and self.start_ns else inner
 
     def unbound(self, wire: Field, path: str) -> list[Item]:
         """Items of a field that no record field is bound to."""
@@ -203,6 +214,11 @@ class _Walk:
             if BUFFER in get_args(hint) and wire.type in PRIMITIVES and wire.length != SCALAR:
                 block = Block(PRIMITIVES[wire.type], wire.length, wire.limit)
                 self._place(name, [block], None, None)
+                return
+            start = self._binder.start_ns
+            if SINCE_START in get_args(hint) and start:
+                number = Scalar(PRIMITIVES[wire.type], True)
+                self._place(name, [number], lambda v: (v + start,), lambda v: v[0] - start)
                 return
             hint = get_args(hint)[0]
         if wire.length != SCALAR:
@@ -265,6 +281,18 @@ class _Walk:
             return tuple.__new__(record, [take(values) for take in takers])
 
         return Structure(self._items, flatten, build, False)
+
+
+def _moved(time: Structure, start_ns: int) -> Structure:
+    """A time that counts from the start in the record, and as ROS does in the message."""
+
+    def flatten(value: Any) -> Sequence[Any]:
+        return divmod(value[0] * _NS_PER_S + value[1] + start_ns, _NS_PER_S)
+
+    def build(values: Sequence[Any]) -> Any:
+        return time.build(divmod(values[0] * _NS_PER_S + values[1] - start_ns, _NS_PER_S))
+
+    return Structure(time.items, flatten, build, False)
 
 
 def _record_fields(record: Any, root: str) -> tuple[str, ...]:

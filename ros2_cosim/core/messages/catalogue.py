@@ -60,7 +60,7 @@ class Catalogue:
         self._made: dict[str, type] = {}
         self._parts: dict[str, type] = {}
         self._paths: dict[str, Mapping[str, str] | None] = {}
-        self._codecs: dict[tuple[str, str, tuple[tuple[str, str], ...]], CdrCodec] = {}
+        self._codecs: dict[tuple[str, str, int, tuple[tuple[str, str], ...]], CdrCodec] = {}
 
     def define(self, type_name: str, text: str) -> None:
         """Make a message type known that is not installed, e.g. one that others are built of.
@@ -180,30 +180,36 @@ class Catalogue:
         """Names of all types that a record is tied to, sorted."""
         return iter(sorted(self._records))
 
-    def codec(self, type_name: str, *, frame_id: str = "", **constants: str) -> CdrCodec:
+    def codec(
+        self, type_name: str, *, frame_id: str = "", start_ns: int = 0, **constants: str
+    ) -> CdrCodec:
         """A codec for one port; ports with equal messages share it, for it keeps nothing.
 
         :param frame_id: written to the header
+        :param start_ns: when the run starts, as ROS counts [ns]; stamps and the times in records
+            count from there, those in messages do not
         :param constants: values of other texts that the record lacks, by their path with
             ``.`` as ``__`` (``child_frame_id=...``)
         :raises ConfigurationError: unknown type, or a constant that the message lacks
         """
-        key = type_name, frame_id, tuple(sorted(constants.items()))
+        key = type_name, frame_id, start_ns, tuple(sorted(constants.items()))
         if key not in self._codecs:
-            self._codecs[key] = self._make_codec(type_name, frame_id, constants)
+            self._codecs[key] = self._make_codec(type_name, frame_id, start_ns, constants)
         return self._codecs[key]
 
-    def _make_codec(self, type_name: str, frame_id: str, constants: Mapping[str, str]) -> CdrCodec:
+    def _make_codec(
+        self, type_name: str, frame_id: str, start_ns: int, constants: Mapping[str, str]
+    ) -> CdrCodec:
         record = self.record(type_name)
         has_header, has_seq, skip = self._lead(type_name)
         paths = self._paths.get(type_name)
-        structure = bind(type_name, record, self.fields, paths=paths, skip=skip)
+        structure = bind(type_name, record, self.fields, paths=paths, skip=skip, start_ns=start_ns)
         given = {name.replace("__", "."): value for name, value in constants.items()}
         texts = {i.path for i in structure.items if isinstance(i, Text) and not i.bound}
         for path in given:
             if path not in texts:
                 raise ConfigurationError(f"message type {type_name} has no free text {path!r}")
-        raw = cache(partial(self._raw, type_name))
+        raw = cache(partial(self._raw, type_name, start_ns=start_ns))
         return CdrCodec(
             type_name,
             record,
@@ -213,20 +219,28 @@ class Catalogue:
             frame_id=frame_id if has_header else None,
             constants=given,
             encode_raw=lambda stamp_ns, seq, message: raw().encode(stamp_ns, seq, message),
+            start_ns=start_ns,
         )
 
-    def _raw(self, type_name: str, **constants: str) -> RawCodec:
+    def _raw(self, type_name: str, *, start_ns: int, **constants: str) -> RawCodec:
         """The codec of whole messages of a type."""
         _, has_seq, lead = self._lead(type_name)
         return RawCodec(
             Layout(type_name, self.fields),
             has_stamp=lead > 0,
             has_seq=has_seq,
-            record_codec=self.codec(type_name, **constants),
+            record_codec=self.codec(type_name, start_ns=start_ns, **constants),
+            start_ns=start_ns,
         )
 
     def wire_codec(
-        self, type_name: str, *, whole: bool = False, numbered: bool = False, **constants: str
+        self,
+        type_name: str,
+        *,
+        whole: bool = False,
+        numbered: bool = False,
+        start_ns: int = 0,
+        **constants: str,
     ) -> WireCodec:
         """A codec for one port of any type that is known here or installed.
 
@@ -234,16 +248,17 @@ class Catalogue:
 
         :param whole: keep what a record does not hold (the writer is not one of ours)
         :param numbered: a type without sequence number travels in a carrier that has one, too
+        :param start_ns: see :meth:`codec`
         :param constants: see :meth:`codec`; unused where messages pass through whole
         :raises ConfigurationError: the type is not known, or cannot be read
         """
         codec: WireCodec
         if type_name in self._records and not whole:
-            codec = self.codec(type_name, **constants)
+            codec = self.codec(type_name, start_ns=start_ns, **constants)
         else:
-            codec = self._raw(type_name, **constants)
+            codec = self._raw(type_name, start_ns=start_ns, **constants)
         carried = not codec.has_stamp or (numbered and not codec.has_seq)
-        return CarrierCodec(codec) if carried else codec
+        return CarrierCodec(codec, start_ns) if carried else codec
 
     def definitions(self, type_name: str) -> dict[str, str]:
         """Texts of a type and of all types that it is built of (the type itself first)."""

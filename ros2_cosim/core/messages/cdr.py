@@ -99,6 +99,7 @@ class CdrCodec(WireCodec):
     :ivar has_stamp: the message starts with a header (or a time): the stamp travels in it
     :ivar has_seq: the message carries the sequence number behind its header
     :param encode_raw: encodes a raw message of the type
+    :param start_ns: a stamp of 0 is this time in the message [ns]
     """
 
     def __init__(
@@ -112,8 +113,10 @@ class CdrCodec(WireCodec):
         frame_id: str | None,
         constants: Mapping[str, str],
         encode_raw: Callable[[int, int, RawMessage], bytes],
+        start_ns: int = 0,
     ) -> None:
         self._encode_raw = encode_raw
+        self._start_ns = start_ns
         self.type_name = type_name
         self.record = record
         self.has_stamp = has_stamp
@@ -160,7 +163,7 @@ class CdrCodec(WireCodec):
     def encode(self, stamp_ns: int, seq: int, record: Any) -> bytes:
         """Bytes of the message.
 
-        :param stamp_ns: header stamp in simulated nanoseconds (unused without a header)
+        :param stamp_ns: header stamp, nanoseconds since the start (unused without a header)
         :param seq: sequence number on the writing port (unused if the type has none)
         :raises ProtocolError: a value does not fit its field
         """
@@ -180,8 +183,9 @@ class CdrCodec(WireCodec):
             if self.has_seq:
                 head = (seq, *head)
             if self.has_stamp:
-                sec = stamp_ns // NS_PER_S
-                nanosec = stamp_ns - sec * NS_PER_S
+                shown_ns = stamp_ns + self._start_ns
+                sec = shown_ns // NS_PER_S
+                nanosec = shown_ns - sec * NS_PER_S
                 data = self._pack_head(*((ENCAPSULATION, sec, nanosec, self._block) + head))
             else:
                 data = self._pack_head(*((ENCAPSULATION, self._block) + head))
@@ -201,9 +205,10 @@ class CdrCodec(WireCodec):
         """A message in one go; None: it takes more, or piece by piece tells what is wrong."""
         flat: list[Any] = [ENCAPSULATION]
         if self.has_stamp:
-            sec = stamp_ns // NS_PER_S
+            shown_ns = stamp_ns + self._start_ns
+            sec = shown_ns // NS_PER_S
             flat.append(sec)
-            flat.append(stamp_ns - sec * NS_PER_S)
+            flat.append(shown_ns - sec * NS_PER_S)
         flat.append(self._block)
         if self.has_seq:
             flat.append(seq)
@@ -255,7 +260,7 @@ class CdrCodec(WireCodec):
         if self.has_stamp:
             if values[1] >= NS_PER_S:
                 raise ProtocolError(f"{self.type_name}: stamp has {values[1]} nanoseconds")
-            stamp = values[0] * NS_PER_S + values[1]
+            stamp = values[0] * NS_PER_S + values[1] - self._start_ns
         seq = values[self._skip - 1] if self.has_seq else None
         return stamp, seq, self._structure.build(values[self._skip :]), end
 

@@ -38,15 +38,23 @@ class RawCodec(WireCodec):
     :param has_stamp: it starts with a ``std_msgs/Header``
     :param has_seq: a ``uint64 seq`` follows the header
     :param record_codec: codec of its record
+    :param start_ns: a stamp of 0 is this time in the message [ns]
     """
 
     def __init__(
-        self, layout: Layout, *, has_stamp: bool, has_seq: bool, record_codec: CdrCodec
+        self,
+        layout: Layout,
+        *,
+        has_stamp: bool,
+        has_seq: bool,
+        record_codec: CdrCodec,
+        start_ns: int = 0,
     ) -> None:
         self.type_name = layout.type_name
         self.has_stamp = has_stamp
         self.has_seq = has_seq
         self._layout = layout
+        self._start_ns = start_ns
         self._record_codec = record_codec
         self._carrying = carrying(record_codec.record, layout.type_name)
 
@@ -65,7 +73,7 @@ class RawCodec(WireCodec):
         if not self.has_stamp:
             return wire
         data = bytearray(wire)
-        _STAMP.pack_into(data, 4, *divmod(stamp_ns, NS_PER_S))
+        _STAMP.pack_into(data, 4, *divmod(stamp_ns + self._start_ns, NS_PER_S))
         if self.has_seq:
             (length,) = _LENGTH.unpack_from(data, 12)
             end = 12 + length
@@ -90,14 +98,16 @@ class CarrierCodec(WireCodec):
     """A message without a header, in a ``ros2_cosim/msg/StampedData``.
 
     :param inner: codec of the message itself
+    :param start_ns: a stamp of 0 is this time in the carrier [ns]
     """
 
     has_stamp = True
     has_seq = True
 
-    def __init__(self, inner: WireCodec) -> None:
+    def __init__(self, inner: WireCodec, start_ns: int = 0) -> None:
         self.type_name = CARRIER_TYPE
         self.inner = inner
+        self._start_ns = start_ns
         text = text_block(inner.type_name)
         self._type = text + b"\0" * (-len(text) & 3)
 
@@ -107,7 +117,7 @@ class CarrierCodec(WireCodec):
         :raises ProtocolError: the value is not a message of the inner type
         """
         plain = self.inner.encode(stamp_ns, seq, record)
-        sec, nanosec = divmod(stamp_ns, NS_PER_S)
+        sec, nanosec = divmod(stamp_ns + self._start_ns, NS_PER_S)
         try:
             head = _CARRIER_HEAD.pack(ENCAPSULATION, sec, nanosec, 1, seq)
         except struct.error as error:
@@ -121,7 +131,8 @@ class CarrierCodec(WireCodec):
         """
         sec, nanosec, seq = self._head(data)
         plain, length = self._inside(data)
-        return sec * NS_PER_S + nanosec, seq, self.inner.decode(plain)[2], length
+        stamp = sec * NS_PER_S + nanosec - self._start_ns
+        return stamp, seq, self.inner.decode(plain)[2], length
 
     def delivered(self, value: Any, data: bytes) -> Any:
         """The value as readers in other processes see it."""

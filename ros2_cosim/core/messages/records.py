@@ -3,12 +3,15 @@
 
 All quantities are SI, frames follow REP-103 (right-handed; body x forward, y left, z up)
 and REP-105 (``map`` is the world). Each record corresponds to one ROS message type, named
-in its docstring; header stamp and sequence number travel beside the record, not in it.
+in its docstring; header stamp and sequence number travel beside the record, not in it. Times count
+from the start of the run; those of a message count as ROS does (``start_time`` of the scenario).
 """
 
 from __future__ import annotations
 
-from typing import Final, NamedTuple
+from typing import Annotated, Final, NamedTuple
+
+from ros2_cosim.core.messages.binding import SINCE_START
 
 
 class Odometry(NamedTuple):
@@ -101,7 +104,7 @@ class V2VMessage(NamedTuple):
     """
 
     sender: int
-    generation_time: int
+    generation_time: Annotated[int, SINCE_START]
     x: float
     y: float
     speed: float

@@ -3,9 +3,10 @@
 
 The bag depends on the messages alone, not on the order in which they arrived: they are
 written sorted by (stamp, topic, sequence number), in chunks of one second of simulated time
-(or 1 MiB), and log time is simulated time. Where a file ends and the next one begins
-(:class:`BagForm`) follows from stamps and plain sizes, too, and not from what a compressor makes
-of them. Two runs with the same messages therefore leave the same bytes.
+(or 1 MiB), and log time is what ``/clock`` shows: the start of the run and the stamp. Where a file
+ends and the next one begins (:class:`BagForm`) follows from stamps and plain sizes, too, and not
+from what a compressor makes of them. Two runs with the same messages therefore leave the same
+bytes.
 
 A chunk is handed to the operating system when :meth:`BagWriter.advance` passes its end. A
 process that is killed leaves its last file without index, complete up to the last such chunk;
@@ -34,6 +35,7 @@ from ros2_cosim.core.record.bag_metadata import (
     LIBRARY,
     METADATA_FILE,
     SCENARIO_KEY,
+    START_KEY,
     TRACE_KEY,
     BagTopic,
     FileFacts,
@@ -109,6 +111,7 @@ class BagWriter:
     :param custom_data: texts to keep in the bag's metadata (scenario, seed, ...)
     :param scenario: the scenario of the run as text; each of the files has it as metadata
     :param left_out: further topics, whose messages are not wanted
+    :param start_ns: when the run starts, as ROS counts [ns]; stamps count from there
     :raises ConfigurationError: a topic is named twice, a type is unknown or the path exists
     """
 
@@ -122,10 +125,14 @@ class BagWriter:
         left_out: Iterable[str] = (),
         form: BagForm = ONE_FILE,
         scenario: str = "",
+        start_ns: int = 0,
     ) -> None:
         self.path = Path(path)
         self._topics = tuple(sorted(topics))
+        self._start_ns = start_ns
         self._custom_data = dict(custom_data or {})
+        if start_ns:
+            self._custom_data[START_KEY] = str(start_ns)
         self._origin = self._custom_data | ({SCENARIO_KEY: scenario} if scenario else {})
         self._form = form
         self._file_end = 0
@@ -156,7 +163,7 @@ class BagWriter:
         :raises CausalityError: its stamp lies before a time already passed by ``advance``
         :raises ConfigurationError: the topic was not declared
         """
-        self._taken.take(topic, stamp_ns, seq, data)
+        self._taken.take(topic, stamp_ns + self._start_ns, seq, data)
 
     def advance(self, time_ns: int) -> None:
         """Declare complete: all messages with a stamp before ``time_ns`` have been written.
@@ -165,6 +172,7 @@ class BagWriter:
         """
         if self._failure is not None:
             raise self._failure
+        time_ns += self._start_ns
         if time_ns > self._taken.complete_to:
             self._taken.complete_to = time_ns
             if time_ns >= self._chunk_end or len(self._taken.waiting) > PENDING:
@@ -235,7 +243,9 @@ class BagWriter:
                 )
                 is_empty = not has_more and not self._files
                 kept = (
-                    "it is empty" if is_empty else f"it holds the messages up to {format_ns(last)}"
+                    "it is empty"
+                    if is_empty
+                    else f"it holds the messages up to {format_ns(last - self._start_ns)}"
                 )
                 break
         self._mcap.close()
@@ -307,9 +317,7 @@ class BagWriter:
             self._mcap.close()
             self._mcap = fresh
         self._room = FOREVER if form.split_bytes is None else form.split_bytes
-        self._file_end = (
-            FOREVER if form.split_ns is None else (stamp // form.split_ns + 1) * form.split_ns
-        )
+        self._file_end = FOREVER if form.split_ns is None else self._next(stamp, form.split_ns)
 
     def _drain(self, time_ns: int | None) -> None:
         """Write all messages before ``time_ns`` and close the chunks that are full by then."""
@@ -337,5 +345,8 @@ class BagWriter:
         self._mcap.close_chunk()
         if stamp >= self._file_end or size > self._room:
             self._begin_file(stamp)
-        second = (stamp // CHUNK_NS + 1) * CHUNK_NS
-        self._chunk_end = min(second, self._file_end)
+        self._chunk_end = min(self._next(stamp, CHUNK_NS), self._file_end)
+
+    def _next(self, stamp: int, stretch_ns: int) -> int:
+        """Where the stretch of time of a stamp ends: they count from the start of the run."""
+        return stamp + stretch_ns - (stamp - self._start_ns) % stretch_ns

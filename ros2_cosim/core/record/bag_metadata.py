@@ -22,6 +22,8 @@ LIBRARY: Final = "ros2_cosim"
 #: Key of the whole scenario in the metadata record of a storage file. It is not in the metadata
 #: file: that of a fleet is larger than what readers of YAML take.
 SCENARIO_KEY: Final = "scenario_json"
+#: Key of the start of the run, as ROS counts [ns]; 0 where it lacks.
+START_KEY: Final = "start_time_ns"
 #: Key of the hash of the trace in the metadata of a bag whose run is complete.
 TRACE_KEY: Final = "trace_sha256"
 #: Behind the name of a bag, in the name of its first storage file.

@@ -13,9 +13,17 @@ from ros2_cosim.core.documents.files import cause_of
 from ros2_cosim.core.documents.one_line import one_line
 from ros2_cosim.core.documents.plain_data import read_mapping
 from ros2_cosim.core.kernel.errors import ConfigurationError, ProtocolError
-from ros2_cosim.core.record.bag_metadata import LIBRARY, METADATA_FILE, mcap_path
+from ros2_cosim.core.record.bag_metadata import LIBRARY, METADATA_FILE, START_KEY, mcap_path
 from ros2_cosim.core.record.mcap import McapChannel, Schema
-from ros2_cosim.core.record.mcap_reader import Chunk, End, Message, is_finished, library_of, scan
+from ros2_cosim.core.record.mcap_reader import (
+    Chunk,
+    End,
+    Message,
+    Metadata,
+    is_finished,
+    library_of,
+    scan,
+)
 from ros2_cosim.core.record.unpacking import bound_library, uncompressed, unpack_message
 
 if TYPE_CHECKING:
@@ -23,7 +31,10 @@ if TYPE_CHECKING:
 
 
 class BagMessage(NamedTuple):
-    """One recorded message: ``stamp`` in simulated nanoseconds, ``data`` in CDR."""
+    """One recorded message: ``stamp`` in nanoseconds, ``data`` in CDR.
+
+    In a bag of this suite the stamp counts from the start of the run, else as in the bag.
+    """
 
     topic: str
     type_name: str
@@ -107,6 +118,8 @@ def check_undamaged(bag: Path) -> None:
 def recorded_until(bag: Path) -> int:
     """The last stamp [ns] in a complete bag, by its metadata; 0: it holds no message.
 
+    It counts from the start of the run.
+
     :raises ConfigurationError: its metadata is malformed
     """
     about: Any = read_mapping(bag / METADATA_FILE, "bag").get("rosbag2_bagfile_information")
@@ -114,8 +127,9 @@ def recorded_until(bag: Path) -> int:
         if not about["message_count"]:
             return 0
         first = about["starting_time"]["nanoseconds_since_epoch"]
-        return int(first) + int(about["duration"]["nanoseconds"])
-    except (KeyError, TypeError, ValueError):
+        start = int((about["custom_data"] or {}).get(START_KEY, 0))
+        return int(first) + int(about["duration"]["nanoseconds"]) - start
+    except (AttributeError, KeyError, TypeError, ValueError):
         raise ConfigurationError(f"{bag / METADATA_FILE} tells no times") from None
 
 
@@ -128,6 +142,14 @@ def origin_of(bag: Path) -> dict[str, Any]:
     about = read_mapping(path, "bag").get("rosbag2_bagfile_information") if path.is_file() else None
     found = about.get("custom_data") if isinstance(about, dict) else None
     return found if isinstance(found, dict) else {}
+
+
+def start_of(bag: Path) -> int:
+    """What ROS's clock showed at the start of the run of a bag [ns]; 0 for one of others.
+
+    :raises ProtocolError: the bag is damaged
+    """
+    return _begun(mcap_path(bag)) if _is_own(bag) else 0
 
 
 def _is_own(bag: Path) -> bool:
@@ -209,13 +231,15 @@ def _read_own(
     schemas: dict[int, str] = {}
     topics: dict[int, tuple[str, str]] = {}
     whole_to = 0
-    for part, behind in scan(path, start, stop):
+    begun = _begun(path)
+    shown = (None if limit is None else limit + begun for limit in (start, stop))
+    for part, behind in scan(path, *shown):
         whole_to = behind
         if isinstance(part, Chunk):
             for message in part.content:
                 if not isinstance(message, Message) or message.channel not in topics:
                     raise ProtocolError(f"{path}: the chunk at byte {part.place} is damaged")
-                stamp = message.stamp
+                stamp = message.stamp - begun
                 if (start is None or stamp >= start) and (stop is None or stamp < stop):
                     yield BagMessage(*topics[message.channel], stamp, message.data)
         elif isinstance(part, Schema):
@@ -226,6 +250,26 @@ def _read_own(
             return
     if not growing:
         raise ProtocolError(f"{path} is damaged: cut off behind byte {whole_to}")
+
+
+def _begun(path: Path) -> int:
+    """When the run of a file of this suite starts, as ROS counts [ns].
+
+    :raises ProtocolError: the file says something else than a time
+    """
+    for part, _ in scan(path):
+        if isinstance(part, Metadata) and part.name == LIBRARY:
+            found = part.values.get(START_KEY, "0")
+            if not found.isdecimal() or len(found) > _MOST_DIGITS:
+                raise ProtocolError(f"{path}: {START_KEY}: found '{found[:60]}', not a time")
+            return int(found)
+        if isinstance(part, (Schema, Chunk, End)):
+            break
+    return 0
+
+
+#: Of a time in nanoseconds.
+_MOST_DIGITS = 19
 
 
 def _read_other(bag: Path, start: int | None, stop: int | None) -> Iterator[BagMessage]:

@@ -40,16 +40,22 @@ class DrawnBag:
     :param picture: draws the scene; it is this object's alone
     :param topics: those that are derived, of which the bag may leave some out
     :param period_ns: of simulated time [ns]
+    :param start_ns: when the run starts, as ROS counts [ns]
     """
 
     def __init__(
-        self, bag: BagWriter, picture: Picture, topics: Iterable[BagTopic], period_ns: int
+        self,
+        bag: BagWriter,
+        picture: Picture,
+        topics: Iterable[BagTopic],
+        period_ns: int,
+        start_ns: int = 0,
     ) -> None:
         self._bag = bag
         self._picture = picture
         self._period = period_ns
         self._count = dict.fromkeys((topic.name for topic in topics), 0)
-        self._clock = CATALOGUE.codec(CLOCK)
+        self._clock = CATALOGUE.codec(CLOCK, start_ns=start_ns)
         #: (stamp, topic, sequence number, message), which the picture has not received yet.
         self._pending: list[tuple[int, str, int, bytes]] = []
         self._next: int | None = None

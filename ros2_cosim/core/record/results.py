@@ -116,7 +116,13 @@ def open_bag(
     compression = "" if scenario.bag.compression == "none" else scenario.bag.compression
     form = BagForm(compression, split.size, split.duration)
     return BagWriter(
-        output / BAG, topics, custom_data=facts, left_out=left_out, form=form, scenario=text
+        output / BAG,
+        topics,
+        custom_data=facts,
+        left_out=left_out,
+        form=form,
+        scenario=text,
+        start_ns=scenario.start_time,
     )
 
 
@@ -146,7 +152,8 @@ def open_sink(output: Path, scenario: Scenario, graph: Graph, record: bool) -> S
     picture = picture_of(scenario)
     own = (o.topic for name in scenario.participants for o in scenario.outputs_of(name).values())
     topics = derived_topics(picture, own)
-    return DrawnBag(open_bag(output, scenario, graph, topics), picture, topics, period)
+    bag = open_bag(output, scenario, graph, topics)
+    return DrawnBag(bag, picture, topics, period, scenario.start_time)
 
 
 def write_incomplete(

@@ -194,6 +194,7 @@ def _declared(scenario: Scenario, name: str, shape: str, known: _Known) -> Parti
         enters_freely=settings.enters_freely,
         output_types={port: output.type for port, output in settings.outputs.items()},
         input_types=dict(_input_types(scenario, name)),
+        start_ns=scenario.start_time,
     )
     read: Callable[[], Any] = cache(partial(_read, model.kind, context))
     if not of_node:

@@ -23,6 +23,7 @@ from ros2_cosim.core.documents.settings import (
     Host,
     Name,
     PositiveDuration,
+    RosTime,
     Section,
     Size,
     read_section,
@@ -31,7 +32,7 @@ from ros2_cosim.core.documents.settings import (
 )
 from ros2_cosim.core.faults.settings import FaultSettings
 from ros2_cosim.core.kernel.errors import ConfigurationError
-from ros2_cosim.core.kernel.time import format_ns, parse_duration
+from ros2_cosim.core.kernel.time import ROS_TIME_END, format_ns, parse_duration
 from ros2_cosim.core.kernel.unsynchronised import received_port
 from ros2_cosim.core.messages.namespaces import OWN_NODES, OWN_PROCESSES
 from ros2_cosim.core.realtime.settings import (
@@ -431,6 +432,11 @@ class Scenario(Section):
     name: Name = Field(description="lower-case letters, digits and underscores")
     description: str = Field(default="", description="for readers")
     seed: int = Field(default=1, ge=0, lt=2**63, description="of all random streams")
+    start_time: RosTime = Field(
+        default=0,
+        description="what `/clock`, stamps and the bag show at the start: a duration since 1970, "
+        "a date as `2026-01-01T00:00:00Z`, or `{sec: 0, nanosec: 0}`; other times count from there",
+    )
     duration: PositiveDuration = Field(description="latest end of the run")
     stop_latency: PositiveDuration = Field(
         default=500_000_000, description="a stop requested at t ends the run at t + this"
@@ -526,6 +532,11 @@ def _check(scenario: Scenario, origin: str) -> None:
                 f"{', '.join(sorted(RESERVED_NAMES))} and PARTICIPANT_slave"
             )
     _check_hosts(scenario, origin)
+    if scenario.start_time and scenario.start_time + scenario.duration >= ROS_TIME_END:
+        raise ConfigurationError(
+            f"scenario {origin}: start_time: found {format_ns(scenario.start_time)}; the run must "
+            f"end before {format_ns(ROS_TIME_END)}, where the stamps of ROS end"
+        )
     if scenario.run_ahead > scenario.stop_latency:
         raise ConfigurationError(
             f"scenario {origin}: run_ahead: found {format_ns(scenario.run_ahead)}; it must be at "

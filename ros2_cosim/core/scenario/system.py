@@ -207,7 +207,11 @@ def _output(
     try:
         # A reader that connects late counts from the middle: stamps need not tell where that is.
         codec = CATALOGUE.wire_codec(
-            settings.type, whole=bool(settings.whole), numbered=read_late, **constants
+            settings.type,
+            whole=bool(settings.whole),
+            numbered=read_late,
+            start_ns=scenario.start_time,
+            **constants,
         )
     except ConfigurationError as error:
         raise ConfigurationError(f"{where}.type: {error}") from None

@@ -157,11 +157,14 @@ class NamedPlace(NamedTuple):
 
 
 class Offer(NamedTuple):
-    """What a world has for programs: its map, and why it does not spawn (empty: it does)."""
+    """What a world has for programs: its map, why it does not spawn (empty: it does), and what
+    ROS's clock shows when simulated time is 0 [ns].
+    """
 
     participant: str
     map: str
     no_spawning: str
+    start_ns: int
 
 
 class EntityBook(ABC):

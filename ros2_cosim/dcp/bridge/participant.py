@@ -328,7 +328,8 @@ def port_mapping(
             raise ConfigurationError(f"{where}: no such output port; there are {known}")
         type_name = context.output_types[port]
         if is_whole(output.fields):
-            found = whole_output(type_name, str(output.fields), slaves, f"{where}.fields")
+            codec = CATALOGUE.codec(type_name, start_ns=context.start_ns)
+            found = whole_output(codec, str(output.fields), slaves, f"{where}.fields")
         else:
             record = CATALOGUE.record(type_name)
             found = MappedOutput(RecordReader(record, output.fields, slaves, f"{where}.fields"))
@@ -341,7 +342,8 @@ def port_mapping(
     for port, fields in parameters.inputs.items():
         where, read = f"{context.where}.inputs.{port}", context.input_types.get(port)
         if read and is_whole(fields):
-            inputs[port] = WholeWriter(read, fields, slaves, where)
+            codec = CATALOGUE.codec(read, start_ns=context.start_ns)
+            inputs[port] = WholeWriter(codec, fields, slaves, where)
         else:
             inputs[port] = FieldWriter(_record(read), fields, slaves, where)
     return PortMapping(outputs, inputs)

@@ -14,6 +14,7 @@ from typing import Any, Final
 from ros2_cosim.core.kernel.errors import ConfigurationError, ProtocolError
 from ros2_cosim.core.kernel.participant import Sample
 from ros2_cosim.core.messages.catalogue import DEFAULT as CATALOGUE
+from ros2_cosim.core.messages.cdr import CdrCodec
 from ros2_cosim.core.messages.message_types import BYTES
 from ros2_cosim.dcp.bridge.coupled import MappedOutput
 from ros2_cosim.dcp.bridge.mapping import RecordReader, find_variable
@@ -37,14 +38,13 @@ def is_whole(fields: Any) -> bool:
 
 
 def whole_output(
-    type_name: str, name: str, slaves: Mapping[str, SlaveDescription], where: str
+    codec: CdrCodec, name: str, slaves: Mapping[str, SlaveDescription], where: str
 ) -> MappedOutput:
     """The messages of an output port, from a binary variable.
 
     :raises ConfigurationError: there is no such variable, or it has something else
     """
-    _find(name, type_name, slaves, where, Causality.OUTPUT)
-    codec = CATALOGUE.codec(type_name)
+    _find(name, codec.type_name, slaves, where, Causality.OUTPUT)
 
     def decoded(found: Any) -> Any:
         try:
@@ -63,11 +63,11 @@ class WholeWriter:
     """
 
     def __init__(
-        self, type_name: str, name: str, slaves: Mapping[str, SlaveDescription], where: str
+        self, codec: CdrCodec, name: str, slaves: Mapping[str, SlaveDescription], where: str
     ) -> None:
-        self._slave, variable = _find(name, type_name, slaves, where, Causality.INPUT)
+        self._slave, variable = _find(name, codec.type_name, slaves, where, Causality.INPUT)
         self._variable = variable.name
-        self._codec = CATALOGUE.codec(type_name)
+        self._codec = codec
 
     def give(self, sample: Sample | None, inputs: dict[str, dict[str, Value]]) -> None:
         """Add the message to ``inputs``; without one the variable keeps its value."""

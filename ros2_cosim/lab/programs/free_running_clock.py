@@ -39,7 +39,8 @@ def _coordinate(started: Started) -> None:
         for output in participant.outputs.values()
     }
     if watched in types:
-        clock.watch(watched, types[watched], CATALOGUE.codec(types[watched]), track.add)
+        codec = CATALOGUE.codec(types[watched], start_ns=session.start_ns)
+        clock.watch(watched, codec, track.add)
     clock.run()
     write_free_run(
         Path(session.parameter("output", ".")),

@@ -28,7 +28,7 @@ from ros2_cosim.core.messages.records import (
     V2VMessage,
 )
 from ros2_cosim.core.record.bag_metadata import BAG
-from ros2_cosim.core.record.bag_reader import BagMessage, read_bag, topic_types
+from ros2_cosim.core.record.bag_reader import read_bag, start_of, topic_types
 from ros2_cosim.core.record.known_types import check_definitions
 from ros2_cosim.core.record.results import ACTIVATIONS_FILE, load_activations
 from ros2_cosim.core.record.series import Events, Series
@@ -157,11 +157,12 @@ def load_run(run_dir: Path, *, catalogue: Catalogue = DEFAULT) -> RunData:
     traffic = catalogue.type_name(RoadUsers) in kinds
     encounters = recorded_encounters(run_dir, judged=judged, traffic=traffic)
     data = RunData(intended=intended(run_dir), encounters=encounters)
+    start_ns = start_of(run_dir / BAG)
     handlers: dict[str, tuple[CdrCodec, _Handler] | None] = {}
     for message in read_bag(run_dir / BAG):
         topic = message.topic
         if topic not in handlers:
-            handlers[topic] = _handler(message, catalogue)
+            handlers[topic] = _handler(message.type_name, catalogue, start_ns)
             data.topics[topic] = (message.type_name, Events())
         time = message.stamp * NS
         data.topics[topic][1].add(time)
@@ -197,11 +198,11 @@ OWN_TYPES = "ros2_cosim/"
 _Handler = Callable[[RunData, list[str], float, Any], None]
 
 
-def _handler(message: BagMessage, catalogue: Catalogue) -> tuple[CdrCodec, _Handler] | None:
-    if message.type_name not in set(catalogue):
+def _handler(kind: str, catalogue: Catalogue, start: int) -> tuple[CdrCodec, _Handler] | None:
+    if kind not in set(catalogue):
         return None
-    handle = _HANDLERS.get(catalogue.record(message.type_name))
-    return None if handle is None else (catalogue.codec(message.type_name), handle)
+    handle = _HANDLERS.get(catalogue.record(kind))
+    return None if handle is None else (catalogue.codec(kind, start_ns=start), handle)
 
 
 def _odometry(data: RunData, topic: list[str], time: float, record: Odometry) -> None:

@@ -76,16 +76,14 @@ class FreeRunningClock:
         )
         session.record_reader(topics.REPORT, topics.REPORT_TYPE, latched, self._on_report)
 
-    def watch(
-        self, topic: str, type_name: str, codec: CdrCodec, receive: Callable[[int, object], None]
-    ) -> None:
+    def watch(self, topic: str, codec: CdrCodec, receive: Callable[[int, object], None]) -> None:
         """Call ``receive`` with stamp [ns] and record of each message of a topic."""
 
         def on_message(data: bytes) -> None:
             stamp, _, record = codec.decode(data)
             receive(stamp, record)
 
-        self._session.reader(topic, type_name, data_qos(), on_message)
+        self._session.reader(topic, codec.type_name, data_qos(), on_message)
 
     def run(self) -> None:
         """Run from the first connection until all reports are here.

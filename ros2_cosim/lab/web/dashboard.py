@@ -397,7 +397,7 @@ def _listen(session: Any, scenario: Scenario, view: RecordsView, control: Reques
     latched = QoSProfile(depth=1, durability=DurabilityPolicy.TRANSIENT_LOCAL)
 
     def receiver(kind: str, vehicle: str) -> Callable[[bytes], None]:
-        codec = CATALOGUE.codec(kind)
+        codec = CATALOGUE.codec(kind, start_ns=scenario.start_time)
 
         def receive(data: bytes) -> None:
             try:

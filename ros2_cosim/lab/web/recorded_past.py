@@ -85,7 +85,6 @@ class RecordedPast:
                 break
             if message.topic in self._topics and message.stamp % apart < _WINDOW_NS:
                 codec, vehicle = self._topics[message.topic]
-                stamp, _, record = codec.decode(message.data)
-                past.take(vehicle, record, stamp)
+                past.take(vehicle, codec.decode(message.data)[2], message.stamp)
         self._before = past.history()
         self._whole_to = first if reached else None

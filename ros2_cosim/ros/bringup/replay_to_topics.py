@@ -22,6 +22,7 @@ from ros2_cosim.core.kernel.errors import ProtocolError, RunError
 from ros2_cosim.core.messages.cdr import NS_PER_S, WireCodec
 from ros2_cosim.core.messages.raw import CarrierCodec
 from ros2_cosim.core.record.bag import BagWriter
+from ros2_cosim.core.record.bag_reader import start_of
 from ros2_cosim.core.record.comparison import PlacedMessage, in_order
 from ros2_cosim.ros.node import topics
 from ros2_cosim.ros.node.writers import data_qos, message_class
@@ -102,12 +103,12 @@ class TopicReplay:
 
     def play(self, bag: Path) -> None:
         """Publish the messages of a bag as fast as they were sent, and wait for the answers."""
-        begun = time.monotonic()
+        begun, start_ns = time.monotonic(), start_of(bag)
         for message in in_order(bag, self._publishers):
             self._until(begun + message.stamp / NS_PER_S)
             if message.stamp > self._now or not message.stamp:
                 self._now = message.stamp
-                self._tell_time(message.stamp)
+                self._tell_time(start_ns + message.stamp)
             self._publishers[message.topic].publish(message.data)
         self._heard_at = time.monotonic()
         while time.monotonic() < (quiet := self._heard_at + QUIET_S):

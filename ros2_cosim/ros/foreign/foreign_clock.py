@@ -44,7 +44,7 @@ class ClockProbe:
     def wait_for(self, time_ns: int) -> bool:
         """Return when the node's clock shows a time that has been published to it.
 
-        :param time_ns: the simulated time
+        :param time_ns: the time, as ROS counts it
         :return: whether it shows it; False: the node refuses to say so
         """
         while self._shown != time_ns:

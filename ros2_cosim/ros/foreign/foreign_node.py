@@ -105,6 +105,7 @@ class ForeignNodeAdapter:
         exchanged = settings.exchanged
         fed = [p.name for p in spec.inputs if not p.unfed and p.name not in exchanged]
         self._codecs = {port: input_codec(graph, name, port) for port in fed}
+        self._start_ns = context.start_ns
         self._triggers = tuple(p.name for p in spec.inputs if p.name in spec.trigger_ports)
         self._latched = tuple(p.name for p in spec.inputs if p.name not in spec.trigger_ports)
         self._newest: dict[str, tuple[int, int]] = {}
@@ -131,6 +132,7 @@ class ForeignNodeAdapter:
             barrier=self._barrier,
             clock=settings.use_sim_time,
             check=self._patience.check,
+            start_ns=context.start_ns,
         )
         self._patience.causes = self._topics.misfits
         self._node_name = self._topics.node_name
@@ -396,7 +398,8 @@ class ForeignNodeAdapter:
         self._patience.begin(lambda: f"the callbacks of {self._node_name} (are they busy?)")
         messages = [*map(self._message, fresh)]
         if self._settings.use_sim_time:
-            messages.append((self._topics.clock_topic, clock_message(now)))
+            clock = clock_message(now + self._start_ns)
+            messages.append((self._topics.clock_topic, clock))
         if self._lead.step([*messages, *map(self._message, delivered)]):
             return True
         self._meet()
@@ -585,13 +588,14 @@ class ForeignNodeAdapter:
 
     def _show_time(self, time_ns: int) -> None:
         if self._led is not None:
-            self._led.step([(self._topics.clock_topic, clock_message(time_ns))])
+            clock = clock_message(time_ns + self._start_ns)
+            self._led.step([(self._topics.clock_topic, clock)])
             return
         self._topics.show_time(time_ns)
         if not self._barrier:
             return
         self._patience.begin(lambda: f"the clock of {self._node_name} at {format_ns(time_ns)}")
-        if self._probe is not None and not self._probe.wait_for(time_ns):
+        if self._probe is not None and not self._probe.wait_for(time_ns + self._start_ns):
             self._probe = None  # it refuses: that it has several threads stands in the summary
         # Now, or at the next look, the clock is set; timers that it made due run at the one after.
         self._pass_barrier(looks=1 if self._probe is not None else 2)

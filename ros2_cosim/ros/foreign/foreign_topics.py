@@ -97,6 +97,7 @@ class ForeignTopics:
         barrier: bool,
         clock: bool,
         check: Callable[[], None],
+        start_ns: int = 0,
     ) -> None:
         self._name = name
         self._check = check
@@ -137,7 +138,9 @@ class ForeignTopics:
             for port, type_name in inputs.items()
         }
         self._clock = (
-            ClockWriter(self.node, gate_topic(name, "clock"), to_all=True) if clock else None
+            ClockWriter(self.node, start_ns, gate_topic(name, "clock"), to_all=True)
+            if clock
+            else None
         )
         self._client = None
         if barrier:

@@ -14,6 +14,7 @@ from ros2_cosim.core.kernel.lifecycle import Change, Operation, State
 from ros2_cosim.core.kernel.lifecycle_group import LifecycleGroup
 from ros2_cosim.core.kernel.model import FullModel
 from ros2_cosim.core.kernel.participant import Host
+from ros2_cosim.core.kernel.runtime import ParticipantRuntime
 from ros2_cosim.core.kernel.sequential import SequentialScheduler
 from ros2_cosim.core.messages.protocol import ParticipantState, SystemState
 from ros2_cosim.ros.node import topics
@@ -55,6 +56,8 @@ class RosLifecycle(LifecycleGroup):
         self.resetting: Callable[[str], Resetting] = lambda name: NO_RESET
         self._resets: dict[str, tuple[int, ...]] = dict.fromkeys(models, ())
         nodes = {name: session.add_node(name) for name in models}
+        for name, runtime in scheduler.runtimes.items():
+            session.follow(nodes[name], _last_time(runtime))
         super().__init__(
             models,
             operations=operations,
@@ -103,3 +106,7 @@ class RosLifecycle(LifecycleGroup):
         self._systems.send(
             SystemState(int(state), reason, self._run_id, tuple(sorted(self.required)))
         )
+
+
+def _last_time(runtime: ParticipantRuntime) -> Callable[[], int]:
+    return lambda: runtime.last_time

@@ -80,7 +80,8 @@ class ComposedNode:
             session, control, time=self._time, state=self._state, timer=timer, world=world
         )
         self.ask = self._services.ask
-        self._clock = ClockWriter(session.node)
+        self._clock = ClockWriter(session.node, session.start_ns)
+        session.follow(session.node, self._time)
         self._standing = StandingTime(self._clock, timer)
         self._writers = {
             name: OutputTopics(session, wiring, name, timer, for_onlookers=True).writers

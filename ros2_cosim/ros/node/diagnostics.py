@@ -32,11 +32,15 @@ class ParticipantStanding(NamedTuple):
 
 
 class DiagnosticsPublisher:
-    """Publishes ``diagnostic_msgs/DiagnosticArray``, one status per participant and the clock."""
+    """Publishes ``diagnostic_msgs/DiagnosticArray``, one status per participant and the clock.
 
-    def __init__(self, node: Node, run_id: str) -> None:
+    :param start_ns: what ROS's clock shows when simulated time is 0 [ns]
+    """
+
+    def __init__(self, node: Node, run_id: str, start_ns: int) -> None:
         self._publisher = make_publisher(node, DiagnosticArray, topics.DIAGNOSTICS, 10)
         self._run_id = run_id
+        self._start_ns = start_ns
 
     def publish(
         self,
@@ -57,7 +61,8 @@ class DiagnosticsPublisher:
         if blocking:
             values["blocking"] = blocking
         message = DiagnosticArray()
-        message.header.stamp.sec, message.header.stamp.nanosec = split_stamp(max(time, 0))
+        shown = split_stamp(max(time, 0) + self._start_ns)
+        message.header.stamp.sec, message.header.stamp.nanosec = shown
         message.status.append(
             self._status(
                 "clock",

@@ -170,11 +170,11 @@ class EntityServices:
         response.entities = [each.name for each in found]
         for each in found:
             state = self._msg.EntityState()
-            _fill_state(state, each)
+            _fill_state(state, each, place.offer)
             response.states.append(state)
 
     def _state(self, place: EntityPlace, asked: Any, response: Any) -> None:
-        _fill_state(response.state, self._named(place, asked.entity))
+        _fill_state(response.state, self._named(place, asked.entity), place.offer)
 
     def _info(self, place: EntityPlace, asked: Any, response: Any) -> None:
         found = self._named(place, asked.entity)
@@ -244,10 +244,11 @@ def fill_pose(pose: Any, values: Sequence[float]) -> None:
     pose.orientation.z, pose.orientation.w = qz, qw
 
 
-def _fill_state(state: Any, entity: Entity) -> None:
+def _fill_state(state: Any, entity: Entity, offer: Offer) -> None:
     motion = entity.motion
     state.header.frame_id = FRAME
-    state.header.stamp.sec, state.header.stamp.nanosec = divmod(motion.time_ns, SECOND)
+    stamp = state.header.stamp
+    stamp.sec, stamp.nanosec = divmod(offer.start_ns + motion.time_ns, SECOND)
     fill_pose(state.pose, motion.pose)
     for vector, values in (
         (state.twist.linear, motion.velocity),

@@ -16,8 +16,10 @@ from typing import Any
 from rclpy.action import ActionServer
 from rclpy.event_handler import PublisherEventCallbacks, QoSPublisherEventType
 from rclpy.node import Node
+from rclpy.parameter import Parameter
 
 from ros2_cosim.ros.node.answers import answer_until_heard
+from ros2_cosim.ros.node.simulated_log import SimulatedLogger
 
 _EVENTS = QoSPublisherEventType
 
@@ -27,11 +29,20 @@ class LastingNode(Node):
 
     Publishers, subscriptions, services, clients and action servers are kept. Timers and other
     things that can be waited for are given up: an executor may not call what is left behind.
+
+    :param simulated_time: its clock and its log show simulated time, which its owner tells; it
+        reads no ``/clock``, which is behind its activations
     """
 
-    def __init__(self, name: str, **options: Any) -> None:
+    def __init__(self, name: str, *, simulated_time: bool = False, **options: Any) -> None:
         #: The parameters of the request for it.
-        self.asked = asked_for(name, options)
+        self.asked = asked_for(name, {"simulated_time": simulated_time, **options})
+        self._is_simulated = simulated_time
+        self._own_logger: SimulatedLogger | None = None
+        has_rosout = bool(options.get("enable_rosout", True))
+        if simulated_time:
+            options["parameter_overrides"] = [Parameter("use_sim_time", value=True)]
+            options["enable_rosout"] = False
         #: The parameters of the request for an endpoint, for those that this class did not make.
         self._asked: dict[Any, Hashable] = {}
         #: What has been left, and not been taken over so far.
@@ -39,8 +50,14 @@ class LastingNode(Node):
         #: Those made from now on are left; what belongs to the node itself serves all the time.
         self._is_made = False
         super().__init__(name, **options)
+        if simulated_time and has_rosout:
+            self._own_logger = SimulatedLogger(self, self.get_logger().name)
         self._is_made = True
         self._own_waitables = frozenset(self.waitables)
+
+    def get_logger(self) -> Any:
+        """Its logger."""
+        return self._own_logger or super().get_logger()  # type: ignore[no-untyped-call]
 
     def create_publisher(self, msg_type: Any, topic: str, qos_profile: Any, **options: Any) -> Any:
         """Make a publisher, or take one over; its event callbacks are the new ones."""
@@ -67,6 +84,8 @@ class LastingNode(Node):
         self, msg_type: Any, topic: str, callback: Any, qos_profile: Any, **options: Any
     ) -> Any:
         """Make a subscription, or take one over, with what has come to it meanwhile."""
+        if self._is_simulated and not self._is_made:
+            return None  # that of rclpy to /clock, the only one that a node makes for itself
         raw = bool(options.get("raw"))
         events = options.get("event_callbacks") is not None
         asked = ("subscription", msg_type, topic, str(qos_profile), raw, events)

@@ -120,6 +120,7 @@ class ParticipantNode:
         self._is_late = self._spec.is_late
         measure = timer if self._activations is None else self._activations.timer
         self._runtime = ParticipantRuntime(graph, name, model, measure)
+        session.follow(session.node, lambda: self._runtime.last_time)
         self._engine = Engine(graph, self._runtime)
         self._end = FOREVER
         self._granted = NEVER

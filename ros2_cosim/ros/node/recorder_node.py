@@ -101,6 +101,7 @@ class RecorderNode:
         self._progress = ProgressTopics(session, RECORDER, timer, quantum_ns=quantum_ns)
         self._readers = ExpectedReaders(session, graph, self._membership)
         self._readers.add(self._progress.completions, (), {CLOCK})
+        session.follow(session.node, lambda: min(self._bound(), self._horizon))
         self._states = ParticipantStateTopic(session, RECORDER)
         self._life = ParticipantLifecycle(RECORDER, Onlooker(), on_change=self._states.changed)
         self._system = SystemStateReader(session)

@@ -65,7 +65,7 @@ class RunView:
         self._print = warn
         self._started = 0
         self._status = session.writer(topics.STATUS, topics.STATUS_TYPE, data_qos())
-        self._diagnostics = DiagnosticsPublisher(session.node, run_id)
+        self._diagnostics = DiagnosticsPublisher(session.node, run_id, session.start_ns)
         self._status_at = self._diagnosed_at = timer()
         self._warned: set[str] = set()
         self._moved = (NEVER, timer())

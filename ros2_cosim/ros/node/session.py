@@ -87,6 +87,8 @@ class Session:
     :param waits: whether it waits by itself; else its host, in the same thread, waits for it: they
         have one lane, and what they send each other they get at once
     :param standard: the node has what every ROS node has, parameter services and ``/rosout``
+    :param simulated_time: the clocks of its nodes show simulated time, see :meth:`follow`; with a
+        host, as for it
     :param middleware: what it stands on; None: rclpy, or what its host stands on
     """
 
@@ -98,6 +100,7 @@ class Session:
         host: Session | None = None,
         waits: bool = True,
         standard: bool = True,
+        simulated_time: bool = False,
         middleware: Middleware | None = None,
     ) -> None:
         inherited = host._middleware if host else ROS
@@ -108,6 +111,10 @@ class Session:
         self.repetition: int = host.repetition if host else 0
         #: What has reached this session.
         self.received = Receipts()
+        self._simulated_time: bool = host._simulated_time if host else simulated_time
+        #: What ROS's clock shows when simulated time is 0 [ns]; set before the first writer is
+        #: made.
+        self.start_ns: int = host.start_ns if host else 0
         self._is_hosted = host is not None
         self._exit_code: int | None = None
         #: Whether the run begins anew, with a further session.
@@ -126,7 +133,11 @@ class Session:
         if host is None:
             self._middleware.begin(arguments, self.stop)
         self.node = self._middleware.make_node(
-            name, cli_args=own_name, enable_rosout=standard, start_parameter_services=standard
+            name,
+            cli_args=own_name,
+            enable_rosout=standard,
+            start_parameter_services=standard,
+            simulated_time=self._simulated_time,
         )
         space = self.node.get_namespace().rstrip("/")
         self._full_name = f"{space}/{self.node.get_name()}"
@@ -199,7 +210,8 @@ class Session:
 
         :param short: of records that travel without content on a lane
         """
-        return self.port_writer(topic, CATALOGUE.codec(type_name), qos, short=short)
+        codec = CATALOGUE.codec(type_name, start_ns=self.start_ns)
+        return self.port_writer(topic, codec, qos, short=short)
 
     def port_writer(
         self,
@@ -364,9 +376,17 @@ class Session:
             namespace=self.node.get_namespace(),
             # The name given on the command line is that of the first one.
             use_global_arguments=False,
+            simulated_time=self._simulated_time,
         )
         self._take_in(node)
         return node
+
+    def follow(self, node: Node, time_of: Callable[[], int]) -> None:
+        """Let the clock of a node of this session show simulated time.
+
+        :param time_of: gives it [ns], whenever the clock is read; below 0: the run has not begun
+        """
+        self._middleware.follow(node, lambda: self.start_ns + max(time_of(), 0))
 
     def _take_in(self, node: Node) -> None:
         """Serve a further node, and give it up with this session."""

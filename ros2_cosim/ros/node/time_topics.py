@@ -85,7 +85,8 @@ class TimeTopics:
         self._target = NEVER
         self._shown = NEVER
         self._session = session
-        self._clock = ClockWriter(session.node)
+        self._clock = ClockWriter(session.node, session.start_ns)
+        session.follow(session.node, lambda: self._shown)
         self._standing = StandingTime(self._clock, timer)
         self._writer = session.writer(
             topics.HORIZON, topics.HORIZON_TYPE, data_qos(latched=True), short_horizon

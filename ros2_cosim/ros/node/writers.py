@@ -312,19 +312,23 @@ _CLOCK = struct.Struct("<4siI")
 
 
 def clock_message(time_ns: int) -> bytes:
-    """A time as ``rosgraph_msgs/msg/Clock``."""
+    """A time, as ROS counts it, as ``rosgraph_msgs/msg/Clock``."""
     return _CLOCK.pack(ENCAPSULATION, *split_stamp(time_ns))
 
 
 class ClockWriter:
     """Publishes simulated time as ``rosgraph_msgs/msg/Clock``.
 
+    :param start_ns: what it shows when simulated time is 0 [ns]
     :param topic: ``/clock``, or what stands for it
     :param to_all: always; else if there is a subscription
     """
 
-    def __init__(self, node: Node, topic: str = topics.CLOCK, *, to_all: bool = False) -> None:
+    def __init__(
+        self, node: Node, start_ns: int, topic: str = topics.CLOCK, *, to_all: bool = False
+    ) -> None:
         self.topic = topic
+        self._start_ns = start_ns
         overridable = Overridable.UPWARDS if to_all else Overridable.FREELY
         self._publisher = _Publisher(
             node, topics.CLOCK_TYPE, topic, data_qos(), to_all=to_all, overridable=overridable
@@ -336,9 +340,9 @@ class ClockWriter:
         return self._publisher.is_wanted
 
     def show(self, time_ns: int) -> None:
-        """Publish a time."""
+        """Publish a simulated time."""
         if self._publisher.is_wanted:
-            self._publisher.publish(clock_message(time_ns))
+            self._publisher.publish(clock_message(time_ns + self._start_ns))
 
     @property
     def readers(self) -> int:

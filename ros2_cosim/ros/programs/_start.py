@@ -142,7 +142,8 @@ def _run_once(
     """
     try:
         _take_secret()
-        with Session(node_name_of(default_name), sys.argv) as session:
+        name = node_name_of(default_name)
+        with Session(name, sys.argv, simulated_time=True) as session:
             session.repetition = repetition
             if shared:
                 session.process = session.parameter("process", session.process)
@@ -184,6 +185,7 @@ def _outcome(
         if address:
             session.join_lane(address)
         scenario = load_scenario(Path(path))
+        session.start_ns = scenario.start_time
         names = list(scenario.participants)
         with (
             Watchdog(scenario.watchdog_s, partial(_leave_stuck, starters[0])) as watchdog,

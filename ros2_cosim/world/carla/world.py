@@ -338,7 +338,7 @@ class CarlaWorld(FullModel, EntityWorld):
             why = f"the participant '{context.name}' has no output {TRAFFIC} for sensors to see"
         elif named is not None and not named.kind.has_spawning:
             why = f"simulator {context.simulator['kind']} spawns none while it runs"
-        return Offer(context.name, scene_settings(context).map, why)
+        return Offer(context.name, scene_settings(context).map, why, context.start_ns)
 
     def entity_book(self) -> SceneEntities:
         """The vehicles and objects of the scene."""

@@ -63,6 +63,7 @@ class Drawing(Picture):
         sensors = [name for name in found.get("sensors", ()) if name in boxes]
         self._picture = ScenePicture(boxes, sensors, cone, found["odometries"])
         self._road_file = Path(found["road_file"])
+        self._start_ns = scenario.start_time
         outputs = [
             output
             for name in scenario.participants
@@ -115,14 +116,16 @@ class Drawing(Picture):
                 for name, pose in sorted(self._picture.poses.items())
             )
             message: Any = CATALOGUE.record(TRANSFORMS)
-            yield TRANSFORM_TOPIC, CATALOGUE.codec(TRANSFORMS).encode(0, 0, message(found))
+            codec = CATALOGUE.codec(TRANSFORMS, start_ns=self._start_ns)
+            yield TRANSFORM_TOPIC, codec.encode(0, 0, message(found))
 
     def _message(self, data: Sequence[MarkerData], stamp_ns: int) -> bytes:
         """A whole picture: the markers that are there go first."""
         array: Any = CATALOGUE.record(MARKERS)
         clear = _part(MARKER)(header=_header(stamp_ns), action=_DELETE_ALL)
         shown = (_marker(marker, stamp_ns) for marker in data)
-        return CATALOGUE.codec(MARKERS).encode(0, 0, array((clear, *shown)))
+        codec = CATALOGUE.codec(MARKERS, start_ns=self._start_ns)
+        return codec.encode(0, 0, array((clear, *shown)))
 
 
 def drawing_of(scenario: Scenario) -> Picture:
