@@ -11,15 +11,15 @@ from buildtools.net_lines import of_text, of_wings
 #: in a commit of its own, which says in one sentence why; lower it when something goes.
 BUDGET = {
     "cli": 2_816,
-    "core": 24_395,
+    "core": 24_570,
     "dcp": 13_290,
     "driving": 16_880,
     "lab": 8_340,
-    "ros": 13_040,
+    "ros": 13_130,
     "ros2_cosim": 128,
     "vds": 4_000,
     "world": 22_695,
-    "bench": 9_371,
+    "bench": 9_435,
     "buildtools": 2_205,
     "config": 37,
     "launch": 155,
