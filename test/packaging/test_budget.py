@@ -10,7 +10,7 @@ from buildtools.net_lines import of_text, of_wings
 #: Net lines in all languages, a twentieth more than there were when the budget was made. Raise one
 #: in a commit of its own, which says in one sentence why; lower it when something goes.
 BUDGET = {
-    "cli": 2_816,
+    "cli": 2_930,
     "core": 24_570,
     "dcp": 13_290,
     "driving": 16_880,
@@ -18,7 +18,7 @@ BUDGET = {
     "ros": 13_130,
     "ros2_cosim": 128,
     "vds": 4_000,
-    "world": 22_695,
+    "world": 23_450,
     "bench": 9_435,
     "buildtools": 2_205,
     "config": 37,
