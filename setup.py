@@ -139,7 +139,8 @@ class InstallData(install_data):
         self.data_files = self.distribution.data_files or []
         super().run()
         for installed in map(Path, self.get_outputs()):
-            if installed.parent.name == PACKAGE and installed.parent.parent.name == "lib":
+            place = installed.parent
+            if place.name == "bin" or (place.name == PACKAGE and place.parent.name == "lib"):
                 installed.chmod(0o755)
 
 

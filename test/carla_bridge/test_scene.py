@@ -166,7 +166,7 @@ def test_maps_by_name() -> None:
     scene = Scene(InProcessWorld((HIGHWAY,)), platoon(MapChoice(name="highway")))
     scene.initialise()
     assert scene.read()["leader"].odometry.x == pytest.approx(700.0, abs=1e-4)
-    with pytest.raises(ConfigurationError, match="'Town99' not found; available maps: .*highway"):
+    with pytest.raises(ConfigurationError, match="map not found: 'Town99'; .*highway"):
         Scene(InProcessWorld((HIGHWAY,)), platoon(MapChoice(name="Town99"))).initialise()
 
 

@@ -232,7 +232,7 @@ def test_loading_worlds(client: Any, world: Any) -> None:
     assert [actor.type_id for actor in again.get_actors()] == ["spectator"]
     fresh = client.load_world("highway")
     assert not fresh.get_settings().synchronous_mode
-    with pytest.raises(RuntimeError, match="'Town99' not found; available maps: .*highway"):
+    with pytest.raises(RuntimeError, match="map not found: 'Town99'; available maps: .*highway"):
         client.load_world("Town99")
     generated = client.generate_opendrive_world(HIGHWAY.read_text(encoding="utf-8"))
     assert generated.get_map().name == "Carla/Maps/OpenDriveMap"

@@ -17,7 +17,7 @@ def test_a_town_with_layers_is_the_town(tmp_path: Path) -> None:
     maps = MapLibrary(sorted(tmp_path.glob("*.xodr")))
     assert maps.find("/Game/Carla/Maps/Town01_Opt") == ("Town01_Opt", "Town01")
     assert maps.find("Town02_Opt") == ("Town02_Opt", "Town02_Opt")
-    with pytest.raises(ConfigurationError, match="map 'Town03_Opt' not found; available maps: "):
+    with pytest.raises(ConfigurationError, match="map not found: 'Town03_Opt'; available maps: "):
         maps.find("Town03_Opt")
 
 
@@ -55,7 +55,7 @@ def test_the_first_map_stands_in_for_towns_that_nobody_has(tmp_path: Path) -> No
     assert {"Town03", "Town03_Opt", "Town04", "own"} <= {
         name.removeprefix("/Game/Carla/Maps/") for name in maps.listed()
     }
-    with pytest.raises(ConfigurationError, match="map 'Town99' not found"):
+    with pytest.raises(ConfigurationError, match="map not found: 'Town99'"):
         maps.find("Town99")
 
 

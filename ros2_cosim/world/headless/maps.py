@@ -105,7 +105,7 @@ class MapLibrary:
         if known not in self._texts:
             hint = "; CARLA's towns: --map with their files, or --town-names"
             raise ConfigurationError(
-                f"map '{name}' not found; available maps: "
+                f"map not found: '{name}'; available maps: "
                 + ", ".join(self.listed())
                 + (hint if known in CARLA_TOWNS else "")
             )
