@@ -92,7 +92,9 @@ def test_a_class_is_named_and_made_with_its_options() -> None:
         (f"{HERE}:Still", {"grip": 1.0}, "simulator.options: found grip; "),
         (f"{HERE}:Tuned", {"grib": 1.0}, "simulator.options.grib: unknown key; did you mean"),
         (f"{HERE}:Tuned", {"grip": -1.0}, "simulator.options.grip: "),
-        ("headless", {"grip": 1.0}, "simulator.options: found grip; headless takes no options"),
+        ("headless", {"grip": 1.0}, "simulator.options.grip: unknown key; "),
+        ("headless", {"scenery": "half"}, "simulator.options.scenery: found 'half'; allowed"),
+        ("carla", {"scenery": "none"}, "simulator.options: found scenery; carla takes no options"),
     ],
 )
 def test_what_is_no_simulator_is_refused(

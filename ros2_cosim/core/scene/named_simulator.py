@@ -16,10 +16,12 @@ from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from importlib.metadata import EntryPoint
 from pathlib import Path
-from typing import Any, ClassVar, Final, NamedTuple
+from typing import Any, ClassVar, Final, Literal, NamedTuple
+
+from pydantic import Field
 
 from ros2_cosim.core.documents.offered import offered
-from ros2_cosim.core.documents.settings import read_section
+from ros2_cosim.core.documents.settings import Section, read_section
 from ros2_cosim.core.kernel.errors import ConfigurationError
 from ros2_cosim.core.kernel.loading import load_named
 from ros2_cosim.core.kernel.model import Repeatability
@@ -39,6 +41,16 @@ SIMULATOR_GROUP: Final = "ros2_cosim.simulators"
 
 #: CARLA, and the server that stands in for it: what the bridge knows by itself.
 CARLA_KINDS: Final = ("headless", "carla")
+
+
+class HeadlessOptions(Section):
+    """Options of simulator ``headless``."""
+
+    scenery: Literal["full", "none"] = Field(
+        default="full",
+        description="what sensors see beside the roads: all that is made from the map, or only "
+        "what the map itself has",
+    )
 
 
 class SimulatorContext(NamedTuple):
@@ -166,6 +178,15 @@ def available_simulators() -> dict[str, EntryPoint]:
     return offered(SIMULATOR_GROUP)
 
 
+def headless_options(settings: Mapping[str, Any]) -> HeadlessOptions:
+    """The options of simulator ``headless`` in the section ``simulator``; none of another one.
+
+    :raises ConfigurationError: they are wrong
+    """
+    given = settings.get("options") if settings["kind"] == CARLA_KINDS[0] else None
+    return read_section(HeadlessOptions, dict(given or {}), place="simulator.options")
+
+
 def find_simulator(settings: Mapping[str, Any]) -> SimulatorKind | None:
     """Find the simulator that the section ``simulator`` names, without making it.
 
@@ -174,7 +195,9 @@ def find_simulator(settings: Mapping[str, Any]) -> SimulatorKind | None:
     """
     name, options = str(settings["kind"]), dict(settings.get("options") or {})
     if name in CARLA_KINDS:
-        if options:
+        if name == CARLA_KINDS[0]:
+            headless_options(settings)
+        elif options:
             raise ConfigurationError(
                 f"simulator.options: found {', '.join(options)}; {name} takes no options"
             )

@@ -30,6 +30,7 @@ from ros2_cosim.core.scenario.executables import find_node
 from ros2_cosim.core.scenario.held_ports import LOOPBACK, address_of
 from ros2_cosim.core.scenario.hosting import hosted
 from ros2_cosim.core.scenario.schema import Scenario
+from ros2_cosim.core.scene.named_simulator import headless_options
 
 #: Where the executables of this wing are.
 PROGRAMS = "ros2_cosim.ros.programs"
@@ -149,7 +150,8 @@ def _simulator(scenario: Scenario, declared: Mapping[str, ParticipantDeclaration
     if settings.kind != "headless" or not any(d.needs.simulator for d in declared.values()):
         return []
     places = ("--host", settings.host, "--port", str(settings.port))
-    arguments = (*places, "--map", str(road_file(scenario)))
+    scenery = headless_options(settings.model_dump()).scenery
+    arguments = (*places, "--map", str(road_file(scenario)), "--scenery", scenery)
     return [Process(SIMULATOR, "carla_headless", arguments=arguments, is_ros=False, inherits=True)]
 
 

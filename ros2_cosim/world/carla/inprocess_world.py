@@ -15,6 +15,7 @@ from pathlib import Path
 from ros2_cosim.core.kernel.errors import ConfigurationError, RunError
 from ros2_cosim.core.kernel.exactmath import float32
 from ros2_cosim.core.kernel.named_tuples import NEW
+from ros2_cosim.core.scene.named_simulator import HeadlessOptions
 from ros2_cosim.core.scene.sensors import Fix, Inertia, Measurement, Payload
 from ros2_cosim.core.scene.simulator import (
     CLASS_STEERING,
@@ -85,9 +86,10 @@ def check_blueprints(scene: SceneParameters) -> None:
 class InProcessWorld:
     """``Simulator`` on ``carla_headless.World``."""
 
-    def __init__(self, maps: tuple[Path, ...] = ()) -> None:
+    def __init__(self, maps: tuple[Path, ...] = (), options: HeadlessOptions | None = None) -> None:
         """:param maps: OpenDRIVE files that can be chosen by name"""
         self._maps = maps
+        self._has_scenery = (options or HeadlessOptions()).scenery == "full"
         self._world: World | None = None
         self._vehicles: set[int] = set()
         self._ticks = 0
@@ -102,7 +104,7 @@ class InProcessWorld:
         self._hub = SensorHub()
         self._weather = WEATHER[weather]
         text = chosen.opendrive or MapLibrary(list(self._maps)).find(chosen.name)[1]
-        self._world = World(text, step_s, has_scenery=True)
+        self._world = World(text, step_s, has_scenery=self._has_scenery)
         self._world.lamps.follow_sun(self._weather.sun_altitude_angle)
         self._vehicles.clear()
         self._felt.clear()

@@ -11,7 +11,7 @@ from ros2_cosim.core.kernel.errors import ConfigurationError
 from ros2_cosim.core.kernel.participant import ModelContext
 from ros2_cosim.core.scenario.declaration import ParticipantDeclaration, declare_all
 from ros2_cosim.core.scenario.schema import Scenario, SimulatorSettings, load_scenario
-from ros2_cosim.core.scene.named_simulator import find_simulator
+from ros2_cosim.core.scene.named_simulator import find_simulator, headless_options
 from ros2_cosim.core.scene.simulator import Simulator
 from ros2_cosim.dcp.description.slave_description import SlaveDescription
 from ros2_cosim.dcp.slave.server import SlaveServer
@@ -81,7 +81,7 @@ def _simulator(context: ModelContext, settings: SimulatorSettings) -> Simulator:
     if named is not None:
         return named.make(simulator_context(context))
     if settings.kind == "headless" and settings.port == 0:
-        return InProcessWorld()
+        return InProcessWorld(options=headless_options(context.simulator))
     from ros2_cosim.world.carla.client_world import ClientWorld
 
     return ClientWorld(settings.host, settings.port, settings.timeout_s)

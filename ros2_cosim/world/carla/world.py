@@ -40,7 +40,11 @@ from ros2_cosim.core.messages.message_types import (
     STATIC_OBJECTS,
 )
 from ros2_cosim.core.scene.entities import ORDERS, EntityWorld, Offer, OrderQueue
-from ros2_cosim.core.scene.named_simulator import SimulatorContext, find_simulator
+from ros2_cosim.core.scene.named_simulator import (
+    SimulatorContext,
+    find_simulator,
+    headless_options,
+)
 from ros2_cosim.core.scene.scene import scene_settings
 from ros2_cosim.core.scene.sensors import sensor_frame
 from ros2_cosim.core.scene.simulator import Simulator
@@ -477,7 +481,9 @@ def _plant_here(context: ModelContext, scene: SceneParameters) -> ScenePlant:
 def _simulator_here(context: ModelContext) -> Simulator:
     """The simulator of shape inproc; CARLA is stood in for by the model of the headless server."""
     named = find_simulator(context.simulator)
-    return InProcessWorld() if named is None else named.make(simulator_context(context))
+    if named is not None:
+        return named.make(simulator_context(context))
+    return InProcessWorld(options=headless_options(context.simulator))
 
 
 def simulator_context(context: ModelContext) -> SimulatorContext:
