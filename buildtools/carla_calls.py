@@ -50,7 +50,6 @@ EXCEPTIONS: Final = (
      "Walker.blend_pose Walker.show_pose Walker.hide_pose Walker.get_pose_from_animation"),
     (REFUSED, f"there is no CarSim and no Chrono; {_LOGGED}",
      "Vehicle.enable_carsim Vehicle.use_carsim_road Vehicle.enable_chrono_physics"),
-    (REFUSED, f"there are no V2X sensors; {_LOGGED}", "ServerSideSensor.send"),
 )  # fmt: skip
 
 

@@ -10,6 +10,7 @@ from ros2_cosim.cli.console import go_on_without_output
 from ros2_cosim.world.headless.__main__ import make_command
 
 if TYPE_CHECKING:
+    from ros2_cosim.world.headless.sensing.path_loss import RadioWaves
     from ros2_cosim.world.headless.sensor_topics import SensorTopics
     from ros2_cosim.world.headless.server import Server
 
@@ -28,11 +29,22 @@ def _sensor_topics() -> SensorTopics:
     return NativeSensors()
 
 
+def _radio_waves(power: float, sensitivity: float) -> RadioWaves:
+    """The channel of the V2V models, for levels that the attributes of sensors have [dBm]."""
+    from ros2_cosim.driving.v2v.radio import Radio, RadioSettings
+
+    return Radio(RadioSettings.model_construct(power=power, sensitivity=sensitivity))
+
+
 def _tell_ready(line: str) -> None:
     go_on_without_output()
     print(line, flush=True)
 
 
 carla_headless = make_command(
-    on_ready=_tell_ready, page=_world_page, topics=_sensor_topics, look_ahead=True
+    on_ready=_tell_ready,
+    page=_world_page,
+    topics=_sensor_topics,
+    radio=_radio_waves,
+    look_ahead=True,
 )

@@ -89,7 +89,6 @@ def test_what_is_refused_is_an_error(client: Any, objects: dict[str, Any]) -> No
         "Vehicle.enable_carsim": lambda: car.enable_carsim("x"),
         "Vehicle.use_carsim_road": lambda: car.use_carsim_road(True),
         "Vehicle.enable_chrono_physics": lambda: car.enable_chrono_physics(1, 0.01, "", "", "", ""),
-        "ServerSideSensor.send": lambda: None,  # only V2X sensors have it, and there are none
     }
     refused = {f"{call.owner}.{call.name}" for call in calls() if call.state == REFUSED}
     assert refused == logged.keys()

@@ -122,8 +122,48 @@ def test_calls_that_cast_rays(world: Any) -> None:
     assert world.ground_projection(carla.Location(100.0, 5.25, 90.0), 50.0) is None
 
 
+def test_events_messages_and_texts_through_the_client(world: Any) -> None:
+    model = world.get_blueprint_library().find("vehicle.tesla.model3")
+    own = world.spawn_actor(model, _place(100.0, 5.25, 0.2))
+    other = world.spawn_actor(model, _place(112.0, 5.25, 0.2))
+    world.tick()
+    roof = _place(0.0, z=2.0)
+    sure = {"use_etsi_fading": "false"}
+    size = {"image_size_x": 80, "image_size_y": 60}
+    # A sensor that nothing refers to ends its stream.
+    first, heard = _listen(world, "sensor.other.v2x", roof, own, **sure)
+    second, _ = _listen(world, "sensor.other.v2x", roof, other, **sure)
+    third, texts = _listen(world, "sensor.other.v2x_custom", roof, own, **sure)
+    sender, _ = _listen(world, "sensor.other.v2x_custom", roof, other, **sure)
+    camera, events = _listen(world, "sensor.camera.dvs", _place(2.5, z=1.2), own, **size)
+    other.apply_control(carla.VehicleControl(throttle=1.0))
+    sender.send("brake, please")
+    for _ in range(20):
+        world.tick()
+    changes = events.get(timeout=60.0)
+    assert (changes.width, changes.height, changes.fov) == (80, 60, pytest.approx(90.0))
+    event = changes[0]
+    assert 0 <= event.x < 80 and 0 <= event.y < 60 and event.pol in (True, False)
+    assert len(changes) == len(list(changes)) and event.t <= changes.timestamp * 1e9 + 1.0
+    message = heard.get(timeout=60.0)
+    [cam] = list(message)
+    said = cam.get()
+    assert -90.0 < cam.power < 0.0 and said["Power"] == pytest.approx(cam.power)
+    assert said["Message"]["Header"] == {
+        "Protocol Version": 2, "Message ID": "CAM", "Station ID": other.id
+    }  # fmt: skip
+    text = said["Message"]["Message"]["CAM Parameters"]
+    assert text["Basic Container"]["Station Type"] == "Passenger Car"
+    often = text["High Frequency Container"]["Basic Vehicle Container High Frequency"]
+    assert often["Heading"]["Value"] == 900 and often["Vehicle Length"]["Value"] == 48
+    [received] = list(texts.get(timeout=60.0))
+    assert received.get()["Message"]["Message"] == "brake, please"
+    for sensor in (first, second, third, sender, camera):
+        sensor.stop()
+
+
 def test_unsupported_sensors_say_so(world: Any) -> None:
     library = world.get_blueprint_library()
-    for kind in ("sensor.camera.dvs", "sensor.other.rss", "sensor.other.v2x"):
+    for kind in ("sensor.camera.cosmos_visualization", "sensor.other.rss"):
         with pytest.raises(RuntimeError, match=f"'{kind}' is not supported: "):
             world.spawn_actor(library.find(kind), carla.Transform())

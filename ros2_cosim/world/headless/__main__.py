@@ -19,6 +19,7 @@ from ros2_cosim.core.process.processes import end_with_parent
 from ros2_cosim.world.headless.limits import DEFAULT_RATE_HZ, MAX_RATE_HZ, MAX_SEED, MIN_RATE_HZ
 
 if TYPE_CHECKING:
+    from ros2_cosim.world.headless.sensing.path_loss import RadioFactory
     from ros2_cosim.world.headless.sensor_topics import Open
     from ros2_cosim.world.headless.server import Server
 
@@ -53,6 +54,7 @@ def make_command(
     on_signal: Callable[[int], int] = _in_order,
     page: WorldPage | None = None,
     topics: Open | None = None,
+    radio: RadioFactory | None = None,
     look_ahead: bool = False,
 ) -> Callable[..., None]:
     """The command as a function for typer.
@@ -62,6 +64,7 @@ def make_command(
     :param page: shows the world of the server at a port of the loopback address while its block
         runs, and gives its address; None: there is no page
     :param topics: makes what publishes sensors that clients enable for ROS 2; None: nothing does
+    :param radio: makes the channels of V2X sensors that want the project's own; None: nothing does
     :param on_ready: called with one line when clients can connect, and one for the page
     :param on_error: called with one line when the server cannot start
     :param on_signal: called with the number of the signal that has ended the server; gives the exit
@@ -160,6 +163,7 @@ def make_command(
             others = ", ".join(library.stood_in_for)
             _logger.warning("%s is also offered as %s", library.first(), others)
         server.simulation.ros.open = topics
+        server.simulation.sensors.radio = radio
         signals: list[int] = []
         try:
             with ExitStack() as stack:

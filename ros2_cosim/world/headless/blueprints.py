@@ -80,6 +80,8 @@ class Blueprint:
     """With the steering of the vehicle's class, as scenarios drive it; see ``STEERING``."""
     unsupported: str = ""
     """Why a sensor cannot be spawned."""
+    likeness: str = ""
+    """Id of the blueprint whose body it has; empty: its own."""
 
     def default(self, name: str) -> str:
         """The value of an attribute unless another is chosen; empty: it has no such attribute."""
@@ -179,6 +181,9 @@ def _whole(attribute: Attribute, value: str) -> str:
 
 #: The sensor whose data the client itself computes.
 CLIENT_SIDE = "sensor.other.lane_invasion"
+
+#: A prop that shows a mesh of CARLA's content.
+MESH = "static.prop.mesh"
 
 #: A box in which tyres have another friction; half sizes in cm.
 FRICTION_TRIGGER = "static.trigger.friction"

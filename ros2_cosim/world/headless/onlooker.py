@@ -45,7 +45,7 @@ _FARTHEST = 60.0
 #: Roles that many vehicles have, which are not names.
 _USUAL_ROLES = ("", "autopilot", "hero_fake", "prop", "default")
 
-_FLOW = "sensor.camera.optical_flow"
+_OF_CHANGES = ("sensor.camera.dvs", "sensor.camera.optical_flow")
 _TELEMETRY: Final[Colour] = (36, 96, 200)
 
 Point = tuple[float, float]
@@ -176,9 +176,9 @@ def picture_of_world(world: World) -> WorldPicture:
 
 
 def _is_shown(sensor: Actor) -> bool:
-    """Whether it is a camera whose pictures are shown; optical flow shows no single moment."""
+    """Whether it is a camera whose pictures are shown; those of changes show no single moment."""
     kind = sensor.blueprint
-    return kind.id.startswith("sensor.camera.") and kind.streams and kind.id != _FLOW
+    return kind.id.startswith("sensor.camera.") and kind.streams and kind.id not in _OF_CHANGES
 
 
 def picture_of_camera(

@@ -213,6 +213,7 @@ class Simulation:
             self._map_changed = False
             world.lamps.is_told = True
         self.ros.tell_time(world)
+        self.sensors.transmit(world)
         due = []
         for sensor in world.sensors():
             to_client = self._wanted(sensor.id + _STREAM_OFFSET)

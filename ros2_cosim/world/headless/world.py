@@ -20,6 +20,7 @@ from ros2_cosim.world.headless.blueprints import FRICTION_TRIGGER, LIBRARY, SPEC
 from ros2_cosim.world.headless.body import VehicleBody
 from ros2_cosim.world.headless.contact import contact
 from ros2_cosim.world.headless.debug_shapes import DebugShapes
+from ros2_cosim.world.headless.meshes import of_mesh
 from ros2_cosim.world.headless.signals import LightActor, SignActor, Signals
 from ros2_cosim.world.headless.skeleton import BonePose
 from ros2_cosim.world.headless.snapshot import ActorState
@@ -156,7 +157,7 @@ class World:
         known = _sized(known, attributes or {})
         if parent:
             self._mount(self.require(parent), socket)
-        elif known.extent.x > 0.0:
+        elif known.extent.x > 0.0 and not known.likeness:  # as in CARLA, a mesh has always room
             self._refuse_occupied(known, pose)
         return self._add(known, pose, dict(attributes or {}), parent, socket)
 
@@ -598,7 +599,7 @@ class World:
 
 def _sized(blueprint: Blueprint, attributes: Mapping[str, str]) -> Blueprint:
     try:
-        return blueprint.chosen_size(attributes)
+        return of_mesh(blueprint.chosen_size(attributes), attributes)
     except ValueError as error:
         raise CallError(f"Spawn failed because of invalid actor description: {error}") from None
 

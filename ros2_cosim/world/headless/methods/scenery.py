@@ -4,10 +4,11 @@
 from __future__ import annotations
 
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
-from ros2_cosim.world.headless.decoding import anything, boolean, listing, real, u8, u32
+from ros2_cosim.world.headless.decoding import boolean, listing, real, text, u8, u32
 from ros2_cosim.world.headless.dispatch import AnswerForm, MethodTable, by_simulation, by_world
+from ros2_cosim.world.headless.sensing.cam_message import MOST_TEXT, TEXT_SENSOR
 from ros2_cosim.world.headless.sensing.gbuffers import Buffer
 from ros2_cosim.world.headless.simulation import gbuffer_stream
 from ros2_cosim.world.headless.world import CallError
@@ -84,9 +85,16 @@ def _gbuffer_token(simulation: Simulation, actor: int, index: int) -> bytes:
     return simulation.token(stream)
 
 
-@_method("send", NONE, u32, anything)
-def _send(_: Simulation, actor: int, _message: Any) -> None:
-    raise CallError(f"actor {actor} is not a V2X sensor")
+@_method("send", NONE, u32, text)
+def _send(simulation: Simulation, actor: int, message: str) -> None:
+    sensor, data = simulation.world.require(actor), message.encode()
+    if sensor.blueprint.id != TEXT_SENSOR:
+        raise CallError(f"actor {actor} is not a '{TEXT_SENSOR}'")
+    if len(data) > MOST_TEXT or "\0" in message:
+        raise CallError(
+            f"message of {len(data)} bytes; allowed are {MOST_TEXT} bytes without a zero"
+        )
+    simulation.sensors.say(sensor, data)
 
 
 TABLE.methods(

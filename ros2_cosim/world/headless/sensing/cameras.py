@@ -48,9 +48,13 @@ Pixels = NDArray[np.uint32]
 
 
 class Camera(Device):
-    """A pinhole without distortion; forward is x, the image's right y, its top z."""
+    """A pinhole without distortion; forward is x, the image's right y, its top z.
+
+    :cvar remembers: whether what it measures depends on its last picture
+    """
 
     beside = True
+    remembers = False
 
     def __init__(self, sensor: Actor) -> None:
         super().__init__(sensor)
@@ -241,6 +245,7 @@ class FlowCamera(Camera):
     """
 
     sensor_type = 8
+    remembers = True
 
     def __init__(self, sensor: Actor) -> None:
         super().__init__(sensor)

@@ -4,16 +4,34 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable
-from typing import TYPE_CHECKING, NamedTuple
+from collections.abc import Callable, Iterator
+from typing import TYPE_CHECKING, NamedTuple, Protocol
 
 from ros2_cosim.world.headless.wire_types import ActorRecord, Transform, Weather
 
 if TYPE_CHECKING:
     from ros2_cosim.world.headless.actors import Actor
+    from ros2_cosim.world.headless.sensing.path_loss import RadioFactory
     from ros2_cosim.world.headless.sensing.raster import Lens, View
     from ros2_cosim.world.headless.sensing.scene import TriangleScene
     from ros2_cosim.world.headless.world import World
+
+
+class SentMessage(NamedTuple):
+    """A V2X message of a frame: the actor that sends it, and the power [dBm]."""
+
+    owner: int
+    power: float
+    body: bytes
+
+
+class AirOfFrame(Protocol):
+    """What V2X sensors send in a frame."""
+
+    radio: RadioFactory | None
+
+    def heard_by(self, sensor: Actor) -> Iterator[SentMessage]:
+        """What others send of a sensor's kind, in the order of the senders."""
 
 
 class SensedFrame(NamedTuple):
@@ -25,6 +43,7 @@ class SensedFrame(NamedTuple):
     :ivar view: renders, when it is called, what a camera in the sensor's place sees
     :ivar record: what the protocol calls Actor
     :ivar header: what stands before each payload
+    :ivar air: what V2X sensors send; None: there is none
     """
 
     world: World
@@ -35,6 +54,7 @@ class SensedFrame(NamedTuple):
     view: Callable[[Lens], View]
     record: Callable[[Actor], ActorRecord]
     header: bytes = b""
+    air: AirOfFrame | None = None
 
 
 class Device(ABC):

@@ -31,6 +31,8 @@ _LN2_HI = 6.93147180369123816490e-01
 _LN2_LO = 1.90821492927058770002e-10
 _INV_LN2 = 1.44269504088896338700e00
 _EXP_TERMS = 14
+_HALF_ROOT = 0.7071067811865476
+_LOG_TERMS = 23  # the last odd number of the series
 _LEAST_EXPONENT = -740.0
 
 
@@ -62,3 +64,18 @@ def exp(values: Floats) -> Floats:
     for n in range(_EXP_TERMS, 0, -1):
         total = 1.0 + rest / n * total
     return np.ldexp(total, k.astype(np.int64))
+
+
+def log(values: Floats) -> Floats:
+    """Natural logarithms of positive numbers, right to about 1e-15."""
+    mantissa, exponent = np.frexp(values)
+    low = mantissa < _HALF_ROOT
+    mantissa = np.where(low, 2.0 * mantissa, mantissa)
+    exponent = exponent - low
+    # ln m = 2 artanh((m - 1) / (m + 1)), of which the series is short near 1.
+    s = (mantissa - 1.0) / (mantissa + 1.0)
+    square = s * s
+    total = np.full_like(s, 1.0 / _LOG_TERMS)
+    for n in range(_LOG_TERMS - 2, 0, -2):
+        total = total * square + 1.0 / n
+    return exponent * _LN2_HI + (2.0 * s * total + exponent * _LN2_LO)

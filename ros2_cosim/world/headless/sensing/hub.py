@@ -26,11 +26,15 @@ if TYPE_CHECKING:
 
     from ros2_cosim.world.headless.actors import Actor
     from ros2_cosim.world.headless.sensing.gbuffers import Buffer, GBuffers
+    from ros2_cosim.world.headless.sensing.path_loss import RadioFactory
     from ros2_cosim.world.headless.sensing.raster import Lens, View
     from ros2_cosim.world.headless.sensing.scene import SceneBuilder, TriangleScene
+    from ros2_cosim.world.headless.sensing.v2x import Airwaves
     from ros2_cosim.world.headless.world import World
 
 Record = Callable[["Actor"], ActorRecord]
+
+_V2X = "sensor.other.v2x"
 
 # Pictures of one frame that are kept: rigs of cameras have fewer places.
 _MOST_VIEWS = 16
@@ -39,6 +43,7 @@ _MEMORY = ((-1, 256 * 1024 * 1024), (-3, 32 * 1024 * 1024))
 
 DEVICES = {
     "sensor.camera.depth": "cameras.DepthCamera",
+    "sensor.camera.dvs": "event_camera.EventCamera",
     "sensor.camera.instance_segmentation": "cameras.InstanceCamera",
     "sensor.camera.normals": "cameras.NormalsCamera",
     "sensor.camera.optical_flow": "cameras.FlowCamera",
@@ -51,6 +56,8 @@ DEVICES = {
     "sensor.other.imu": "motion.Imu",
     "sensor.other.obstacle": "events.Obstacle",
     "sensor.other.radar": "radar.Radar",
+    "sensor.other.v2x": "v2x.CamReceiver",
+    "sensor.other.v2x_custom": "v2x.CustomReceiver",
 }
 """Module and class of the sensors that the server streams, by their blueprints."""
 
@@ -149,6 +156,9 @@ class SensorHub:
         self._gbuffers: dict[int, GBuffers] = {}
         self._sight = Sight()
         self._threads: ThreadPoolExecutor | None = None
+        #: Makes the channels of V2X sensors that want the project's own; None: there is none.
+        self.radio: RadioFactory | None = None
+        self._air: Airwaves | None = None
 
     def scene(self, world: World) -> TriangleScene:
         """What rays and cameras see at the present moment."""
@@ -167,11 +177,36 @@ class SensorHub:
         reason = sensor.blueprint.unsupported
         if reason:
             raise CallError(f"Spawn failed: '{sensor.blueprint.id}' is not supported: {reason}")
+        if sensor.blueprint.id.startswith(_V2X):
+            self._begin_air(sensor)
         if sensor.blueprint.streams:
             try:
                 self._known(world, sensor)
             except ValueError as error:
                 raise CallError(f"Spawn failed: {error}") from None
+
+    def _begin_air(self, sensor: Actor) -> None:
+        from ros2_cosim.world.headless.sensing.path_loss import NAKAGAMI
+        from ros2_cosim.world.headless.sensing.v2x import Airwaves
+
+        if self.radio is None and sensor.attribute("path_loss_model") == NAKAGAMI:
+            raise CallError(
+                f"Spawn failed: path_loss_model: found '{NAKAGAMI}', which only cosim "
+                "carla-headless has"
+            )
+        if self._air is None:
+            self._air = Airwaves(self.radio)
+
+    def say(self, sensor: Actor, text: bytes) -> None:
+        """Send a text with a V2X sensor in the next frame."""
+        if self._air is not None:
+            self._air.say(sensor, text)
+
+    def transmit(self, world: World) -> None:
+        """Take what V2X sensors send in the frame that has just been computed."""
+        if self._air is not None:
+            self._follow(world)
+            self._air.transmit(world)
 
     def messages(
         self, world: World, sensor: Actor, weather: Weather, record: Record, *, headed: bool = True
@@ -236,6 +271,7 @@ class SensorHub:
             world, pose, dt, weather, scene, lambda lens: self._sight.view(scene(), pose, lens),
             record,
             b"" if kind is None else pack_sensor_header(kind, world.frame, world.elapsed_s, pose),
+            self._air,
         )  # fmt: skip
 
     def gbuffer(
@@ -261,11 +297,11 @@ class SensorHub:
 
         :returns: None of a sensor that is not a camera, or remembers its last picture
         """
-        from ros2_cosim.world.headless.sensing.cameras import Camera, FlowCamera
+        from ros2_cosim.world.headless.sensing.cameras import Camera
 
         blueprint = sensor.blueprint.id
         kind = device_of(blueprint) if blueprint in DEVICES else None
-        if kind is None or not issubclass(kind, Camera) or kind is FlowCamera:
+        if kind is None or not issubclass(kind, Camera) or kind.remembers:
             return None
         moment = self._frame(world, world.pose(sensor), world.step_s, weather, _no_record)
         return kind(sensor).measure(moment)[0]
@@ -277,6 +313,8 @@ class SensorHub:
             self._devices.clear()
             self._measured.clear()
             self._gbuffers.clear()
+            if self._air is not None:
+                self._air = type(self._air)(self.radio)
         if len(self._devices) > 2 * len(world.actors):
             for actor_id in self._devices.keys() - world.actors.keys():
                 del self._devices[actor_id]

@@ -9,10 +9,10 @@ import numpy as np
 
 from ros2_cosim.core.kernel.exactmath import sqrt
 from ros2_cosim.world.headless.labels import TERRAIN
-from ros2_cosim.world.headless.sensing.axes import BodyAxes
-from ros2_cosim.world.headless.sensing.mesh import Mesh, joined
+from ros2_cosim.world.headless.sensing.axes import BodyAxes, Floats
+from ros2_cosim.world.headless.sensing.mesh import Flags, Mesh, joined
 from ros2_cosim.world.headless.sensing.rays import cast
-from ros2_cosim.world.headless.sensing.scene import TriangleScene
+from ros2_cosim.world.headless.sensing.scene import BallTest, TriangleScene
 from ros2_cosim.world.headless.wire_types import Vector
 
 # Hits so close to each other [m] are one: paint on a road.
@@ -78,10 +78,35 @@ def _along(
     return found
 
 
+def is_hidden(scene: TriangleScene, start: Vector, end: Vector) -> bool:
+    """Whether the map is between two places."""
+    way = Vector(end.x - start.x, end.y - start.y, end.z - start.z)
+    distance = sqrt(way.x * way.x + way.y * way.y + way.z * way.z)
+    if distance <= 0.0:
+        return False
+    unit = Vector(way.x / distance, way.y / distance, way.z / distance)
+    mesh, which = scene.near(_touching(start, unit, distance))[0]
+    if not len(which):
+        return False
+    eye = BodyAxes(start, Vector(1.0, 0.0, 0.0), Vector(0.0, 1.0, 0.0), Vector(0.0, 0.0, 1.0))
+    hits = cast(mesh.take(which), eye, np.array([unit]), distance, both_sides=True)
+    return int(hits.triangles[0]) >= 0
+
+
 def _beside(mesh: Mesh, start: Vector, unit: Vector, distance: float) -> Mesh:
     """The triangles whose balls the way passes through."""
-    x, y, z = (mesh.centres[:, i] - start[i] for i in range(3))
-    along = np.clip(x * unit.x + y * unit.y + z * unit.z, 0.0, distance)
-    x, y, z = x - along * unit.x, y - along * unit.y, z - along * unit.z
-    limit = mesh.radii * 1.000001 + 1.0e-6
-    return mesh.take(x * x + y * y + z * z <= limit * limit)
+    return mesh.take(_touching(start, unit, distance)(mesh.centres, mesh.radii))
+
+
+def _touching(start: Vector, unit: Vector, distance: float) -> BallTest:
+    """Whether a way passes through balls."""
+
+    def test(centres: Floats, radii: Floats) -> Flags:
+        x, y, z = (centres[:, i] - start[i] for i in range(3))
+        along = np.clip(x * unit.x + y * unit.y + z * unit.z, 0.0, distance)
+        x, y, z = x - along * unit.x, y - along * unit.y, z - along * unit.z
+        limit = radii * 1.000001 + 1.0e-6
+        touched: Flags = x * x + y * y + z * z <= limit * limit
+        return touched
+
+    return test

@@ -8,6 +8,7 @@ from typing import NamedTuple
 import numpy as np
 
 from ros2_cosim.world.headless.actors import Actor, VehicleActor
+from ros2_cosim.world.headless.blueprints import LIBRARY
 from ros2_cosim.world.headless.labels import POLES
 from ros2_cosim.world.headless.materials import PLAIN, Colour, Material
 from ros2_cosim.world.headless.sensing.axes import Floats
@@ -157,19 +158,21 @@ def shape_of(actor: Actor, material: Material = PLAIN) -> BodyShape | None:
     pieces = _Pieces(tag, material)
     shirt = _SHIRTS[actor.id % len(_SHIRTS)]
     size = 2.0 * box.extent.x, 2.0 * box.extent.y, 2.0 * box.extent.z
-    if actor.blueprint.kind == "walker":
+    form = LIBRARY.get(actor.blueprint.likeness, actor.blueprint)
+    base_type = form.default("base_type")
+    if form.kind == "walker":
         pieces.figure(person_body(size, shirt, tag), box)
-    elif actor.attribute("number_of_wheels") == "2":
-        motor = actor.attribute("base_type") == "motorcycle"
+    elif form.default("number_of_wheels") == "2":
+        motor = base_type == "motorcycle"
         paint = _colour_of(actor)
         pieces.figure(cycle_body(size, paint, shirt, tag, motor=motor), box)
-    elif actor.blueprint.kind == "vehicle":
-        outline = outline_of(actor.attribute("base_type") or "", size[2])
+    elif form.kind == "vehicle":
+        outline = outline_of(base_type, size[2])
         pieces.figure(vehicle_body(outline, size, _colour_of(actor), tag), box)
         if isinstance(actor, VehicleActor):
             _add_doors(pieces, box, _colour_of(actor), actor.open_doors)
     else:
-        colour = _ORANGE if "cone" in actor.blueprint.id else _PROP
+        colour = _ORANGE if "cone" in form.id else _PROP
         pieces.box(box.location, box.extent, colour)
     return pieces.shape()
 
