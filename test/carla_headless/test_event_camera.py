@@ -36,6 +36,7 @@ def _drive(**attributes: Any) -> list[bytes]:
     return bench.messages.get(camera, [])
 
 
+@pytest.mark.slow
 def test_events_come_in_order_between_pictures_and_twice_the_same() -> None:
     messages = _drive()
     assert len(messages) > 5 and messages == _drive()
@@ -51,6 +52,7 @@ def test_events_come_in_order_between_pictures_and_twice_the_same() -> None:
     assert set(both["pol"].tolist()) == {0, 1}
 
 
+@pytest.mark.slow
 def test_higher_thresholds_and_a_rest_give_fewer_events() -> None:
     def count(**attributes: Any) -> int:
         return sum(len(_events(message)) for message in _drive(**attributes))
