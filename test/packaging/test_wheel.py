@@ -28,6 +28,7 @@ INSTALLED = (
     f"{MODULES}/msg/__pycache__/__init__.cpython-311.pyc",
     f"{PYTHON_DIRECTORY}/ros2_cosim-0.1.0-py3.11.egg-info/PKG-INFO",
     f"{PYTHON_DIRECTORY}/tf2_msgs/msg/__init__.py",
+    "bin/CarlaUE4.sh",
     "lib/libros2_cosim__rosidl_typesupport_c.so",
     "lib/ros2_cosim/clock",
     "share/ros2_cosim/config/platoon.yaml",
