@@ -54,12 +54,15 @@ participants:
         topic: /plain/fix, as: {nav_sat: {latitude: 50.0}}, of: [odometry/plain]}
       covariant: {type: nav_msgs/msg/Odometry,
         topic: /plain/covariant, as: odometry, of: [odometry/plain]}
+      joints/plain: {type: sensor_msgs/msg/JointState,
+        topic: /plain/joints, as: joint_states, of: [odometry/plain]}
 """
 #: With the number of their messages in 1 s.
 SEAMS = {
     "/plain/imu": 50,
     "/plain/fix": 50,
     "/plain/covariant": 50,
+    "/plain/joints": 50,
     "/plain/demand": 25,
     "/twisted/demand": 25,
 }

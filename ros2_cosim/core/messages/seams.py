@@ -85,6 +85,9 @@ class InputSeam(Seam, ABC):
 class OutputSeam(Seam, ABC):
     """Makes the messages of a port of what the model sends on others."""
 
+    #: Whether a message depends on those before, which a saved state does not hold.
+    has_state: ClassVar[bool] = False
+
     @abstractmethod
     def __init__(self, place: SeamPlace, parameters: Any) -> None:
         """Make the seam of one port.
@@ -120,7 +123,8 @@ class Seams(Layer):
         self._inputs = dict(inputs)
         self._outputs = tuple(outputs)
         self._sent: dict[str, Any] = {}
-        if any(seam.looks_at_outputs for seam in inputs.values()):
+        looks = any(seam.looks_at_outputs for seam in inputs.values())
+        if looks or any(made.seam.has_state for made in outputs):
             self.unsaved = ""
 
     def read(self, step: Step) -> Step:

@@ -11,7 +11,7 @@ from __future__ import annotations
 import math
 from abc import abstractmethod
 from collections.abc import Mapping
-from typing import Annotated, Any
+from typing import Annotated, Any, ClassVar
 
 from pydantic import Field
 
@@ -49,7 +49,7 @@ class _Command(InputSeam):
     def __init__(self, place: SeamPlace, parameters: Any) -> None:
         self._source = place.source
         self._odometry = f"odometry/{place.port.partition('/')[2]}"
-        self._vehicle = _dynamics(place)
+        self._vehicle = dynamics_of(place)
         if self.looks_at_outputs and self._odometry not in place.outputs:
             raise ConfigurationError(
                 f"{place.where}: a demanded speed needs the vehicle's own; the participant has no "
@@ -89,10 +89,10 @@ class FromAcceleration(_Command):
         return self._demand(record.ax if self._source == ACCELERATION else record.linear.x)
 
 
-class _SpeedCommand(_Command):
+class SpeedCommand(_Command):
     """A speed that is followed; there is no command before the vehicle's own is known."""
 
-    Parameters = SpeedParameters
+    Parameters: ClassVar[type[Section]] = SpeedParameters
     looks_at_outputs = True
 
     def __init__(self, place: SeamPlace, parameters: SpeedParameters) -> None:
@@ -109,7 +109,7 @@ class _SpeedCommand(_Command):
         """The command at the vehicle's own speed [m/s]."""
 
 
-class FromTwist(_SpeedCommand):
+class FromTwist(SpeedCommand):
     """Speed ``linear.x`` and yaw rate ``angular.z``."""
 
     source_types = ("geometry_msgs/msg/TwistStamped", "geometry_msgs/msg/Twist")
@@ -117,14 +117,12 @@ class FromTwist(_SpeedCommand):
     def follow(self, record: Any, speed: float) -> ControlCommand:
         """Follow the speed, and the yaw rate by the bicycle model without slip."""
         twist = record.twist if self._source.endswith("Stamped") else record
-        demand = _follow(self._parameters, twist.linear.x, speed)
-        angle = 0.0
-        if abs(speed) >= _STEERING_SPEED:
-            angle = atan(self._vehicle.wheelbase * twist.angular.z / speed)
+        demand = followed(self._parameters, twist.linear.x, speed)
+        angle = angle_for(self._vehicle, twist.angular.z, speed) or 0.0
         return self._to(twist.linear.x, demand, speed, angle)
 
 
-class FromAckermann(_SpeedCommand):
+class FromAckermann(SpeedCommand):
     """Speed and steering angle; a non-zero ``acceleration`` bounds how the speed is followed."""
 
     source_types = ("ackermann_msgs/msg/AckermannDriveStamped", "ackermann_msgs/msg/AckermannDrive")
@@ -132,14 +130,14 @@ class FromAckermann(_SpeedCommand):
     def follow(self, record: Any, speed: float) -> ControlCommand:
         """Follow the speed."""
         drive = record.drive if self._source.endswith("Stamped") else record
-        demand = _follow(self._parameters, drive.speed, speed)
+        demand = followed(self._parameters, drive.speed, speed)
         bound = abs(drive.acceleration)
         if bound > 0.0:
             demand = min(max(demand, -bound), bound)
         return self._to(drive.speed, demand, speed, drive.steering_angle)
 
 
-class FromAutoware(_SpeedCommand):
+class FromAutoware(SpeedCommand):
     """Of Autoware: its acceleration, else its velocity, and the angle of the front wheels."""
 
     source_types = ("autoware_control_msgs/msg/Control",)
@@ -154,7 +152,7 @@ class FromAutoware(_SpeedCommand):
     def follow(self, record: Any, speed: float) -> ControlCommand:
         """The command for the demanded speed."""
         wanted = record.longitudinal.velocity
-        demand = _follow(self._parameters, wanted, speed)
+        demand = followed(self._parameters, wanted, speed)
         return self._to(wanted, demand, speed, record.lateral.steering_tire_angle)
 
 
@@ -172,7 +170,15 @@ class FromCarla(_Command):
         return ControlCommand(0.0, throttle, brake, 0.0 - record.steer)
 
 
-def _dynamics(place: SeamPlace) -> VehicleParameters:
+def angle_for(vehicle: VehicleParameters, rate: float, speed: float) -> float | None:
+    """The angle of the front wheels [rad] for a yaw rate [rad/s] by the bicycle model without slip.
+
+    None: the vehicle is too slow [m/s] to tell.
+    """
+    return atan(vehicle.wheelbase * rate / speed) if abs(speed) >= _STEERING_SPEED else None
+
+
+def dynamics_of(place: SeamPlace) -> VehicleParameters:
     """The dynamics of the vehicle that a port belongs to; a sedan where the scene has none."""
     vehicles = read_scene(place.scene).vehicles
     settings = vehicles.get(place.port.partition("/")[2])
@@ -184,6 +190,7 @@ def _goes_backwards(wanted: float, speed: float) -> bool:
     return speed < -_STANDING or (wanted < 0.0 and speed <= _STANDING)
 
 
-def _follow(parameters: SpeedParameters, wanted: float, speed: float) -> float:
+def followed(parameters: SpeedParameters, wanted: float, speed: float) -> float:
+    """The acceleration [m/s^2] by which a speed follows the wanted one [m/s]."""
     demand = parameters.gain * (wanted - speed)
     return min(max(demand, -parameters.max_deceleration), parameters.max_acceleration)
