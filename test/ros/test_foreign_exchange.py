@@ -14,7 +14,7 @@ from support import gate_scenarios as scenarios
 from support.busy_machine import busy_machine
 from support.isolation import drop_dds_settings
 
-from ros2_cosim.core.kernel.errors import ConfigurationError
+from ros2_cosim.core.kernel.errors import ConfigurationError, RunError
 from ros2_cosim.core.messages.catalogue import DEFAULT as CATALOGUE
 from ros2_cosim.core.record.bag_reader import read_bag
 from ros2_cosim.core.record.summary import Summary
@@ -90,9 +90,9 @@ def run(
     paths = [str(scenarios.ROOT), str(scenarios.ROOT / "test"), os.environ.get("PYTHONPATH", "")]
     monkeypatch.setenv("PYTHONPATH", os.pathsep.join(filter(None, paths)))
 
-    def execute(shape: str, **client: Any) -> tuple[Summary, list[str]]:
+    def execute(shape: str, data: Any = None, **client: Any) -> tuple[Summary, list[str]]:
         out = tmp_path / f"{shape}{len(list(tmp_path.iterdir()))}"
-        scenario = make_scenario(exchanging(**client), "exchanging")
+        scenario = make_scenario(data or exchanging(**client), "exchanging")
         summary = run_request(RunRequest(scenario, out=out, shape=shape))
         codec = CATALOGUE.codec(TEXT)
         told = [codec.decode(m.data)[2].data for m in read_bag(out / "bag") if m.topic == "/told"]
@@ -117,8 +117,18 @@ def test_goals_feedback_cancel_and_service_are_the_same_in_every_run(run: Any) -
 
 def test_a_client_may_end_when_it_has_what_it_wants(run: Any) -> None:
     summary, told = run("composed", arguments=["quit"])
-    # What it publishes in the activation in which it ends is lost.
-    assert len(told) == 8 and summary.repeatable
+    # The last line is what it publishes in the activation in which it ends.
+    assert len(told) > 8 and summary.repeatable
+
+
+def test_a_client_that_never_comes_is_named_at_the_end(run: Any) -> None:
+    data = exchanging() | {"duration": "400ms"}
+    client = data["participants"]["client"]
+    client["parameters"]["calls"]["other"] = {**SERVICE, "service": "other"}
+    client["inputs"]["other"] = "server.count"
+    client["outputs"]["other"] = client["outputs"]["count"] | {"topic": "/other"}
+    with pytest.raises(RunError, match="the node never had a client of /gate/client/calls/other"):
+        run("composed", data)
 
 
 @given(st.lists(st.tuples(st.integers(0, 4), st.integers(0, 2**60), st.binary(max_size=40))))

@@ -89,6 +89,24 @@ def test_a_program_of_another_interpreter_is_run_as_it_is(command: list[str], pl
     assert found[3:] == (command[place:] if place else [])
 
 
+def test_a_program_says_what_its_nodes_tell_each_other_and_how_much_it_wrote() -> None:
+    lead = Lead([], {"/out": []}, lambda: None)
+    there = Frames(lead.there, 0.01)
+    plain, latched = ("a/msg/A", True, False), ("a/msg/A", True, True)
+    account = {
+        "reads": [("/a", *plain), ("/a", *plain), ("/b", *latched), ("/c", *plain)],
+        "writes": [("/a", *plain), ("/a", *latched), ("/b", *plain), ("/out", *plain)],
+    }
+    account["reads"].append(("/rosout", *plain))
+    account["writes"].append(("/rosout", *plain))
+    there.send({"account": account})
+    assert lead.introduced() and lead.inner == {"/a": 2}
+    there.send({"ended": [3]})
+    lead.hear_out()
+    assert lead.written == {"/out": 3}
+    lead.close()
+
+
 def test_frames_come_whole_and_in_order() -> None:
     here, there = map(Frames, socket.socketpair(), (0.01, 0.01))
     assert (here.receive(), here.is_over) == (None, False)

@@ -85,8 +85,19 @@ def test_nodes_of_one_process_hear_each_other(run, busy):
     model = {"model": "support.gate_models:Composed"}
     expected = run(scenarios.composed(model, SHORT), "inproc").trace_sha256
     busy()
-    found = run(scenarios.composed(duration=SHORT), "composed")
+    for settings in ({}, {"barrier": "parameters"}):
+        found = run(scenarios.composed(duration=SHORT, **settings), "composed")
+        assert (found.trace_sha256, found.repeatable) == (expected, True)
+
+
+def test_what_nodes_of_one_process_say_to_each_other_needs_no_port(run, busy):
+    expected = run(scenarios.relay(RELAY, SHORT), "inproc").trace_sha256
+    busy()
+    found = run(scenarios.relay(duration=SHORT, script="composed_node.py"))
     assert (found.trace_sha256, found.repeatable) == (expected, True)
+    with pytest.raises(RunError, match="the node also reads /passed, which is not an input"):
+        data = scenarios.relay(script="composed_node.py", barrier="parameters")
+        run(data, "composed")
 
 
 @pytest.mark.parametrize("executor", ["single", "events"])

@@ -91,6 +91,11 @@ def test_nodes_of_one_process_keep_their_names_and_talk() -> None:
     assert parts["a"]["parameters"]["remap"] == {"b:__node": "b"}
     assert parts["a"]["parameters"]["outputs"] == {"y": {"topic": "/y"}}
     assert parts["a"]["inputs"] == {"x": "stand_in.x"}
+    # One that can be led may say any number of things to itself.
+    process = looked(node("/a", [], [end("/y")]), node("/b", [end("/y")]), timers=((MS, True),))
+    parts, _ = written(process)
+    told = {"topic": "/y", "expect": "any", "take": "last"}
+    assert parts["a"]["parameters"]["outputs"] == {"y": told}
 
 
 def test_what_cannot_be_repeated_is_noted() -> None:

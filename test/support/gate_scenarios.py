@@ -61,10 +61,14 @@ def relay(
     }
 
 
-def composed(node: Data | None = None, duration: str = "1s") -> Data:
+def composed(node: Data | None = None, duration: str = "1s", **settings: Any) -> Data:
     """A relay that is two nodes of one process: one sends to the other."""
     data = relay(
-        node, duration, script="composed_node.py", outputs={"sum": "sum", "passed": "passed"}
+        node,
+        duration,
+        script="composed_node.py",
+        outputs={"sum": "sum", "passed": "passed"},
+        **settings,
     )
     data["participants"]["relay"]["outputs"]["passed"] = {"type": FLOAT, "topic": "/passed"}
     return data

@@ -14,7 +14,7 @@ import re
 import struct
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from typing import Any, NamedTuple
+from typing import Any, ClassVar, NamedTuple
 
 import msgpack
 from rclpy.node import Node
@@ -149,12 +149,16 @@ class ForeignExchange(ABC):
     :param name: private name that stands for that of the service or action
     """
 
+    #: Whether the node answers, instead of calling.
+    is_offered: ClassVar[bool]
+
     def __init__(self, node: Node, name: str, settings: ForeignService, where: str) -> None:
         self.name = name
         self._node = node
         self._parts = _parts(settings, where)
-        #: What the foreign node has sent since the last activation.
+        #: What the foreign node has sent since the last activation, and whether it ever has.
         self._sent: list[Item] = []
+        self.has_sent = False
 
     @abstractmethod
     def missing(self) -> list[str]:
@@ -174,11 +178,14 @@ class ForeignExchange(ABC):
             return None
         data = bundle(self._sent)
         self._sent.clear()
+        self.has_sent = True
         return data
 
 
 class Called(ForeignExchange):
     """What the node calls: the adapter has the server in its place."""
+
+    is_offered = False
 
     def __init__(self, node: Node, name: str, settings: ForeignService, where: str) -> None:
         super().__init__(node, name, settings, where)
@@ -253,6 +260,8 @@ class Called(ForeignExchange):
 
 class Offered(ForeignExchange):
     """What the node answers: the adapter has the client instead of the real one."""
+
+    is_offered = True
 
     def __init__(self, node: Node, name: str, settings: ForeignService, where: str) -> None:
         super().__init__(node, name, settings, where)

@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 import socket
 import sys
+from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from math import inf
 from pathlib import Path
@@ -17,7 +18,7 @@ from time import monotonic, sleep
 from typing import Any
 
 from ros2_cosim.ros.foreign import led_program
-from ros2_cosim.ros.foreign.foreign_topics import ForeignMessage, ForeignWriting
+from ros2_cosim.ros.foreign.foreign_topics import COMMON, ForeignMessage, ForeignWriting
 from ros2_cosim.ros.foreign.led_program import Frames
 
 _POLL_S = 0.02
@@ -48,6 +49,8 @@ class Lead:
         #: Wall time [ns] at which the callbacks of the last activation had returned.
         self.done_ns = 0
         self._account: dict[str, Any] = {}
+        #: Topic -> how often it was written, when the program has ended; None: it has not said so.
+        self.written: dict[str, int] | None = None
 
     def command(self, command: Sequence[str]) -> list[str]:
         """The command line that runs a Python program so that it can be led.
@@ -87,7 +90,7 @@ class Lead:
         return (
             not account["hindrance"]
             and node in account["nodes"]
-            and read.keys() == reads.keys()
+            and read.keys() - self.inner.keys() <= reads.keys() <= read.keys()
             and all(
                 read[topic][0] == kind and (read[topic][1] or unreliable)
                 for topic, (kind, unreliable) in reads.items()
@@ -102,10 +105,21 @@ class Lead:
             )
         )
 
+    @property
+    def inner(self) -> dict[str, int]:
+        """Topic by which nodes of the program talk to each other -> how many write it."""
+        reads, writes = self._account["reads"], self._account["writes"]
+        written = Counter(end[0] for end in writes)
+        fits = {
+            topic: all(_serves(w, r) for w in writes for r in reads if w[0] == r[0] == topic)
+            for topic in {end[0] for end in reads} & written.keys() - set(COMMON)
+        }
+        return {topic: written[topic] for topic, each in sorted(fits.items()) if each}
+
     def begin(self, *, leads: bool) -> None:
         """Lead the node from now on, or leave it alone."""
         self._frames.send({"topics": list(self._places), "leads": leads})
-        self._account["timers"] = self._answer()["timers"]
+        self._account["timers"] = self._answer().get("timers", self._account["timers"])
         self.leads = leads
         if not leads:
             for messages in self._received:
@@ -144,6 +158,9 @@ class Lead:
                 sleep(_POLL_S)
             return None
         self._account = document.get("account", self._account)
+        if "ended" in document:
+            self.written = dict(zip(self._outputs, document["ended"], strict=True))
+            return None
         for place, number, time_ns, data in blocks:
             if place < len(self._received):
                 self._received[place].append(ForeignMessage(data, number, time_ns))
@@ -151,10 +168,21 @@ class Lead:
                 self.done_ns = time_ns
         return document
 
+    def hear_out(self) -> None:
+        """Take the last that a program has said, which has ended."""
+        while self.written is None and not self._frames.is_over:
+            self._check()
+            self._take()
+
     def close(self) -> None:
         """Close both ends."""
         self._frames.stream.close()
         self.there.close()
+
+
+def _serves(writer: Sequence[Any], reader: Sequence[Any]) -> bool:
+    """Whether they have one type, and a writer is as reliable and latched as a reader wants."""
+    return bool(writer[1] == reader[1] and writer[2] >= reader[2] and writer[3] >= reader[3])
 
 
 def _python_program(command: Sequence[str]) -> int:

@@ -272,8 +272,11 @@ class ForeignNodeAdapter:
         return ", ".join(self._not_found()) or self._node_name
 
     def _not_found(self) -> list[str]:
-        exchanged = [text for each in self._exchanges.values() for text in each.missing()]
-        return [*self._topics.missing(), *exchanged]
+        offered = [each.missing() for each in self._exchanges.values() if each.is_offered]
+        # A client may be made later: when it has an answer of another service, for instance.
+        called = [each.missing() for each in self._exchanges.values() if not each.is_offered]
+        missing = [*offered, *called] if all(called) else offered
+        return [*self._topics.missing(), *(text for each in missing for text in each)]
 
     def _meet(self) -> None:
         """Wait until the node and this side have found each other in DDS, and see what it is."""
@@ -334,7 +337,7 @@ class ForeignNodeAdapter:
             return {} if self._is_over else self._activate(step)
         except NodeEndedError:
             self._is_over = True
-            return self._exchanged()
+            return self._last_sent(step.time)
 
     def _activate(self, step: Step) -> Mapping[str, Any]:
         started = time.perf_counter_ns()
@@ -371,6 +374,22 @@ class ForeignNodeAdapter:
         self._watch.end(step.time, counts=not self._exchanges or given or bool(sent))
         self.transport_ns += time.perf_counter_ns() - started
         return values
+
+    def _last_sent(self, now: int) -> dict[str, Any]:
+        """What the node has sent in the activation in which it ended."""
+        patience, lead, topics = self._patience, self._lead, self._topics
+        patience.process = None
+        patience.begin(lambda: "the last messages of the node, which has ended")
+        if lead is not None:
+            lead.hear_out()
+        if lead is not None and lead.written is not None:
+            last = {p: lead.written[topics.output_topic(p.name)] for p in self._outputs}
+            topics.wait_until(lambda: all(p.has_come(number) for p, number in last.items()))
+        else:
+            topics.wait_until(lambda: False, _REST_S)
+        came = [port for port in self._outputs if topics.received[port.name]]
+        values = {port.name: port.take(now, None, 0) for port in came}
+        return values | self._exchanged()
 
     def _note_sent_between(self, now: int) -> None:
         """Note what the node has asked or answered after it had answered that it was done."""
@@ -468,6 +487,9 @@ class ForeignNodeAdapter:
             self._topics.wait_until(lambda: False, _REST_S)
         for port in self._outputs:
             port.refuse_more()
+        for each in self._exchanges.values():
+            if not each.has_sent and (missing := each.missing()):
+                self._patience.fail(f"the node never had {', '.join(missing)}")
         if self._others is None and (topic := self._topics.strangers()):
             self._others = 0, topic
         self._look_around()
@@ -519,7 +541,13 @@ class ForeignNodeAdapter:
         self._hears_itself = self._topics.hears_itself()
         own = [each.name for each in self._exchanges.values()]
         self._called = self._topics.called([*self._settings.allow_services, *own])
-        undeclared = self._topics.undeclared(self._settings.allow_topics)
+        inner = self._led.inner if self._led is not None else {}
+        undeclared = self._topics.undeclared([*self._settings.allow_topics, *inner])
+        given = map(self._topics.input_topic, self._codecs)
+        for topic in sorted(inner.keys() - set(given)):
+            writers = self._topics.node.count_publishers(topic)
+            if self._others is None and writers > inner[topic]:
+                self._others = 0, topic
         if undeclared:
             self._patience.fail(
                 f"the node also reads {', '.join(undeclared)}, which is not an input of the "

@@ -64,6 +64,10 @@ class CheckedOutput:
     def _is_spent(self) -> bool:
         return self._once and self._sent
 
+    def has_come(self, number: int) -> bool:
+        """Whether the node's message with a number is here."""
+        return max([self.number, *(message.number for message in self._received)]) >= number
+
     def missing(self) -> str:
         """What is not there yet."""
         return (

@@ -5,7 +5,9 @@ This program imports rclpy and the standard library only, and runs the node's pr
 does. When that spins in a single-threaded executor, a task of the executor tells the adapter what
 the node reads and writes. If only messages of its inputs and timers of simulated time call back,
 the node can be *led*: the adapter hands over in one request all that an activation delivers, the
-task calls the callbacks one after the other, and the answer has what they published.
+task calls the callbacks one after the other, and the answer has what they published. What nodes of
+the executor send to each other is delivered in the order of publishing, before the next message of
+the activation.
 
 A single-threaded executor takes the place of a multi-threaded one, so its callbacks, too, run one
 after the other.
@@ -13,6 +15,7 @@ after the other.
 
 from __future__ import annotations
 
+import atexit
 import inspect
 import json
 import runpy
@@ -118,9 +121,12 @@ class Led:
     def __init__(self, frames: Frames, outputs: Iterable[str]) -> None:
         self._frames = frames
         self._places = {topic: place for place, topic in enumerate(outputs)}
+        #: How often each was written.
         self._numbers = [0] * len(self._places)
         #: What has been published since the last answer.
         self._messages: list[Block] = []
+        #: Topic and bytes of what the executor's nodes have sent to each other, not yet delivered.
+        self._inner: deque[tuple[str, bytes]] = deque()
         #: Whether the adapter leads; None: it has not decided yet.
         self._leads: bool | None = None
         self._executor: Any = None
@@ -136,6 +142,7 @@ class Led:
         self._timers: list[Any] = []
         self._armed = Semaphore(0)
         self._patch()
+        atexit.register(self._end)
 
     # --- what the program calls ---------------------------------------------------------------
 
@@ -161,7 +168,7 @@ class Led:
             spin_of(executor)
 
         def publishing(publisher: Any, message: Any) -> None:
-            if self._leads is False or not self._publishes(publisher, message):
+            if not self._publishes(publisher, message):
                 publish(publisher, message)
 
         for owner, function in (rclpy, spinning), (Executor, spinning_of), (Publisher, publishing):
@@ -188,25 +195,37 @@ class Led:
         self._wake()
 
     def _publishes(self, publisher: Any, message: Any) -> bool:
-        """Take a message for the adapter; whether that is all that has to be done."""
+        """Take a message for the adapter, and for nodes that hear it; whether that is all."""
         known = self._writers.get(id(publisher))
         if known is None or known[0] is not publisher:
             place = self._places.get(publisher.topic_name, -1)
             known = self._writers[id(publisher)] = (publisher, place)
-        place = known[1]
-        if place < 0 or not isinstance(message, (bytes, publisher.msg_type)):
+        place, leads = known[1], self._leads
+        is_inner = bool(leads) and publisher.topic_name in self._routes
+        if (place < 0 and not is_inner) or not isinstance(message, (bytes, publisher.msg_type)):
             return False  # rclpy refuses what is of another type
+        if leads is False:
+            with self._lock:
+                self._numbers[place] += 1
+            return False
         data = message if isinstance(message, bytes) else self._serialize(message)
         with self._lock:
-            self._numbers[place] += 1
-            self._messages.append((place, self._numbers[place], time.time_ns(), data))
-        if self._leads is None and len(self._messages) > _KEPT:
+            if is_inner:
+                self._inner.append((publisher.topic_name, data))
+            if place >= 0:
+                self._numbers[place] += 1
+                self._messages.append((place, self._numbers[place], time.time_ns(), data))
+        if leads is None and len(self._messages) > _KEPT:
             self._leads = False
             self._messages.clear()
-        if self._leads and not self._in_step:
+        if leads and not self._in_step:
             # It belongs to no activation; the adapter says so.
             self._answer({"free": True})
-        return bool(self._leads)
+        return bool(leads)
+
+    def _end(self) -> None:
+        """Tell the adapter how much there was, for it may not have come yet."""
+        self._frames.send({"ended": self._numbers})
 
     # --- what the adapter wants ---------------------------------------------------------------
 
@@ -232,6 +251,8 @@ class Led:
             if "topics" in document:
                 self._inputs = document["topics"]
                 self._leads = document["leads"]
+                if self._leads:
+                    self._take_early()
                 self._answer({"timers": self._told_timers()})
             else:
                 self._step(blocks)
@@ -239,6 +260,17 @@ class Led:
                 # At its next turn; before that comes what else is to be done.
                 self._executor.create_task(self._serve)
                 return
+
+    def _take_early(self) -> None:
+        """Deliver what nodes have sent to each other while they started."""
+        self._in_step = True
+        for reader in [reader for node in self._nodes for reader in node.subscriptions]:
+            deliver = _way_to(reader)
+            with (handle := reader.handle):
+                while taken := handle.take_message(reader.msg_type, True):
+                    deliver(taken[0])
+        self._deliver()
+        self._in_step = False
 
     def _answer(self, document: Mapping[str, Any] | None) -> None:
         with self._lock:
@@ -259,17 +291,25 @@ class Led:
 
     def _go_on(self, rounds: int = _ROUNDS) -> None:
         """Deliver, and answer when what callbacks have given the executor to do is done, too."""
-        while self._blocks:
-            place, _, _, data = self._blocks.popleft()
-            for deliver in self._routes.get(self._inputs[place], ()):
-                deliver(data)
-            self._call_timers()
+        self._deliver()
         tasks = self._executor._tasks
         if len(tasks) > 1 and rounds and sum(not task.done() for task, _, _ in tasks) > 1:
             self._executor.create_task(self._go_on, rounds - 1)
             return
         self._in_step = False
         self._answer(None)
+
+    def _deliver(self) -> None:
+        """Call back for one message after the other, and for the timers that it makes due."""
+        while self._inner or self._blocks:
+            if self._inner:
+                topic, data = self._inner.popleft()
+            else:
+                place, _, _, data = self._blocks.popleft()
+                topic = self._inputs[place]
+            for deliver in self._routes.get(topic, ()):
+                deliver(data)
+            self._call_timers()
 
     def _call_timers(self) -> None:
         for _ in range(_ROUNDS):
@@ -312,8 +352,6 @@ class Led:
                 clock = timer.clock
                 if not (isinstance(clock, ROSClock) and clock.ros_time_is_active):
                     return "it has a timer of the wall clock"
-            if any(reader.topic_name in self._places for reader in node.subscriptions):
-                return "it hears itself"
             called = [*node.timers, *node.subscriptions]
             if any(inspect.iscoroutinefunction(end.callback) for end in called):
                 return "a callback may wait"

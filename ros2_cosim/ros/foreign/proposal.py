@@ -191,7 +191,7 @@ def _participant(
         tied[port] = {"topic": _source_name(each, topic)}
         if end.latched and seen.counts.get(topic) == 1 and not seen.period_ns:
             outputs[port]["schedule"] = "once"
-        elif topic not in each.between:
+        elif topic not in each.between or seen.timers is not None:
             outputs[port]["schedule"] = "sparse"
             tied[port] |= {"expect": "any", "take": "last"}
         if topic in shared:
