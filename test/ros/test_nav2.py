@@ -47,6 +47,7 @@ def environment(tmp_path: Path) -> Iterator[dict[str, str]]:
         yield found
 
 
+@pytest.mark.slow  # it compiles an action, and drives in two shapes
 def test_paths_are_followed_by_joints_alike_in_every_run(
     environment: dict[str, str], tmp_path: Path
 ) -> None:
