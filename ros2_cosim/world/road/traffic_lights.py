@@ -13,6 +13,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from ros2_cosim.core.kernel.time import SECOND
 from ros2_cosim.world.road.network import RoadNetwork
 from ros2_cosim.world.road.signals import TRAFFIC_LIGHT
+from ros2_cosim.world.road.stop_lines import stop_lines
 
 # States of the protocol (TrafficLightState).
 RED, YELLOW, GREEN, OFF, UNKNOWN = range(5)
@@ -124,7 +125,11 @@ def make_groups(
 
 
 def network_lights(network: RoadNetwork) -> tuple[dict[str, Light], list[LightGroup]]:
-    """The lights of a map by signal, and their groups, at the begin of their first phase."""
+    """The lights of a map by signal, and their groups, at the begin of their first phase.
+
+    Lights that no controller has take their turn after the others of their junction, arm by arm, so
+    that none is green beside them.
+    """
 
     def controllers(ids: tuple[str, ...]) -> Iterator[tuple[int, tuple[str, ...]]]:
         for controller_id in ids:
@@ -132,12 +137,24 @@ def network_lights(network: RoadNetwork) -> tuple[dict[str, Light], list[LightGr
             if controller is not None:
                 yield controller.sequence, controller.signals
 
-    junctions = [
-        [signals for _, signals in sorted(controllers(j.controllers), key=lambda item: item[0])]
+    turns = {
+        j.id: [
+            signals for _, signals in sorted(controllers(j.controllers), key=lambda item: item[0])
+        ]
         for j in network.junctions.values()
-    ]
-    found = (s.id for s in network.signals.values() if s.type == TRAFFIC_LIGHT)
-    return make_groups(junctions, found)
+    }
+    found = [s.id for s in network.signals.values() if s.type == TRAFFIC_LIGHT]
+    switched = {signal for members in turns.values() for signals in members for signal in signals}
+    arms: dict[tuple[int, bool], list[str]] = {}
+    for signal in found:
+        for road, lane, _ in stop_lines(network, signal)[:1]:
+            if signal not in switched:
+                arms.setdefault((road, lane < 0), []).append(signal)
+    for (road, forward), members in arms.items():
+        junction = network.roads[road].junction_at(forward)
+        if junction in turns:
+            turns[junction].append(tuple(members))
+    return make_groups(turns.values(), found)
 
 
 class LightPhases:
