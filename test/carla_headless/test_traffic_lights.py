@@ -3,16 +3,28 @@
 
 from __future__ import annotations
 
+import math
+import re
 from pathlib import Path
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from ros2_cosim.world.headless.signals import LightActor
-from ros2_cosim.world.headless.wire_types import Transform, VehicleControl
+from ros2_cosim.world.headless.signals import LightActor, SignActor
+from ros2_cosim.world.headless.wire_types import Rotation, Transform, Vector, VehicleControl
 from ros2_cosim.world.headless.world import CallError, World
-from ros2_cosim.world.road.traffic_lights import GREEN, OFF, RED, YELLOW, make_groups
+from ros2_cosim.world.road import RoadNetwork
+from ros2_cosim.world.road.signals import STOP, YIELD
+from ros2_cosim.world.road.stop_lines import stop_lines
+from ros2_cosim.world.road.traffic_lights import (
+    GREEN,
+    OFF,
+    RED,
+    YELLOW,
+    make_groups,
+    network_lights,
+)
 
 TOWN = (Path(__file__).parents[2] / "config" / "town.xodr").read_text(encoding="utf-8")
 _STEP_NS = 50_000_000
@@ -51,12 +63,12 @@ def test_never_are_two_controllers_open_at_once(actions: list[str]) -> None:
         assert sum(light.state != RED for light in lights.values()) <= 1
 
 
-def _at(world: World, light: LightActor, back: float) -> Transform:
-    """A place in a lane, some metres before the stop line of a light."""
+def _at(world: World, light: SignActor, back: float) -> Transform:
+    """A place in a lane, some metres before the stop line of a light or stop sign."""
     key, pieces = next(
         (key, pieces)
         for key, pieces in world.signals._before.items()
-        if any(actor is light for _, _, actor in pieces)
+        if any(actor is light and beyond == 0.0 for _, _, beyond, actor in pieces)
     )
     road_id, lane_id = key
     s = world.network.length(road_id) - back if lane_id < 0 else back
@@ -66,6 +78,51 @@ def _at(world: World, light: LightActor, back: float) -> Transform:
         location=Transform().location._replace(x=x, y=-y, z=z + 0.1),
         rotation=Transform().rotation._replace(yaw=-heading * 57.29577951308232),
     )
+
+
+@given(
+    st.floats(0.0, 25.0), st.sampled_from(["vehicle.tesla.model3", "vehicle.carlamotors.carlacola"])
+)
+@settings(max_examples=20, deadline=None)
+def test_who_brakes_at_the_light_stops_before_the_line_and_near_it(
+    speed: float, blueprint: str
+) -> None:
+    world = World(TOWN, 0.05)
+    light = next(actor for actor in world.signals.actors if isinstance(actor, LightActor))
+    light.light.state, light.light.group.frozen = RED, True
+    car = world.spawn(blueprint, _at(world, light, 60.0)).id
+    vehicle = world.require_vehicle(car)
+    ahead = vehicle.state.transform.rotation.yaw
+    sin, cos = math.sin(math.radians(ahead)), math.cos(math.radians(ahead))
+    world.set_target_velocity(car, Vector(speed * cos, speed * sin))
+    for _ in range(600):
+        told = vehicle.at_light is not None
+        world.apply_control(car, VehicleControl(throttle=0.0 if told else 0.3, brake=float(told)))
+        world.tick()
+    assert vehicle.at_light == (light.id, RED)
+    place = vehicle.body.place_on_road()
+    length = world.network.length(place.road_id)
+    way = length - place.s if place.lane_id < 0 else place.s
+    assert 0.5 < way - vehicle.blueprint.extent.x < 8.0
+
+
+def test_lights_without_controller_take_turns_by_arms() -> None:
+    text = re.sub(r"<controller .*?</controller>", "", TOWN, flags=re.DOTALL)
+    text = re.sub(r"<controller [^>]*/>", "", text)
+    network = RoadNetwork.from_xodr(text)
+    assert not network.controllers
+    lights, groups = network_lights(network)
+    assert len(lights) == 28 and len(groups) == len(network_lights(RoadNetwork.from_xodr(TOWN))[1])
+    for group in groups:
+        arms = [
+            {stop_lines(network, light.signal_id)[0].road_id for light in c.lights}
+            for c in group.controllers
+        ]
+        assert all(len(arm) == 1 for arm in arms) and len(arms) > 1
+        group.step(0)
+        assert sum(light.state == GREEN for light in group.lights) == len(
+            group.controllers[0].lights
+        )
 
 
 def test_a_vehicle_before_the_stop_line_is_at_the_light() -> None:
@@ -83,6 +140,46 @@ def test_a_vehicle_before_the_stop_line_is_at_the_light() -> None:
     for _ in range(100):
         world.tick()
     assert world.require_vehicle(near).at_light is None  # it has gone into the junction
+
+
+def test_who_can_stop_is_told_of_no_light_as_it_leaves_green() -> None:
+    world = World(TOWN, 0.05)
+    light = next(actor for actor in world.signals.actors if isinstance(actor, LightActor))
+    light.light.group.frozen = True
+    vehicle = world.require_vehicle(world.spawn("vehicle.tesla.model3", _at(world, light, 4.0)).id)
+    told = []
+    for state in (GREEN, GREEN, YELLOW, YELLOW, RED):
+        light.light.state = state
+        world.tick()
+        told.append(vehicle.at_light)
+    assert told == [(light.id, GREEN)] * 2 + [None, (light.id, YELLOW), (light.id, RED)]
+
+
+def test_a_vehicle_at_a_stop_sign_is_told_red_without_a_light() -> None:
+    """So the traffic manager stops and lets one after the other into the junction."""
+    world = World(TOWN, 0.05)
+    sign = next(actor for actor in world.signals.actors if actor.signal.type == STOP)
+    near = world.spawn("vehicle.tesla.model3", _at(world, sign, 3.0)).id
+    far = world.spawn("vehicle.tesla.model3", _at(world, sign, 12.0)).id
+    world.tick()
+    assert world.require_vehicle(near).at_light == (0, RED)
+    assert world.require_vehicle(far).at_light is None
+
+
+def test_a_yield_sign_is_told_while_another_arm_s_vehicle_is_in_the_junction() -> None:
+    world = World(TOWN, 0.05)
+    sign = next(actor for actor in world.signals.actors if actor.signal.type == YIELD)
+    assert sign.crossed_by
+    near = world.require_vehicle(world.spawn("vehicle.tesla.model3", _at(world, sign, 3.0)).id)
+    world.tick()
+    assert near.at_light is None
+    road = min(sign.crossed_by)
+    lane = world.network.lane_ids(road, 0.0, "driving")[0]
+    x, y, z, heading = world.network.lane_pose(road, lane, 0.5 * world.network.length(road))
+    pose = Transform(Vector(x, -y, z), Rotation(yaw=-math.degrees(heading)))
+    world.spawn("vehicle.tesla.model3", pose)
+    world.tick()
+    assert near.at_light == (0, RED)
 
 
 def test_what_belongs_to_the_map_stays() -> None:

@@ -33,15 +33,21 @@ def test_a_light_holds_for_all_lanes_of_one_arm_of_its_junction(signal_id: str) 
     assert place[0] == pytest.approx(end, abs=0.2)
 
 
-def test_the_way_up_to_a_line_ends_at_the_junction_before() -> None:
+def test_the_way_up_to_a_line_leads_back_over_one_junction() -> None:
     line = stop_lines(TOWN, _LIGHTS[0])[0]
     length = TOWN.length(line.road_id)
     (near,) = way_up_to(TOWN, line, 12.0)
     assert (near.road_id, near.lane_id) == line[:2]
-    assert near.high - near.low == 12.0
+    assert near.high - near.low == 12.0 and near.beyond == 0.0
     assert line.s in (near.low, near.high)
-    (whole,) = way_up_to(TOWN, line, 1e4)
+    whole, *before = way_up_to(TOWN, line, 1e4)
     assert (whole.low, whole.high) == (0.0, length)
+    junction = TOWN.roads[line.road_id].junction_at(line.lane_id > 0)
+    assert before and {TOWN.roads[piece.road_id].junction for piece in before} == {junction}
+    for piece in before:
+        (onward,) = TOWN.lanes_onward(piece.road_id, piece.lane_id)
+        assert onward[:2] == line[:2] and piece.beyond == length
+        assert piece.high - piece.low == TOWN.length(piece.road_id)
 
 
 def test_the_way_leads_over_sections_and_roads() -> None:
@@ -72,9 +78,9 @@ def test_the_way_leads_over_sections_and_roads() -> None:
     roads = RoadNetwork.from_xodr(f"<OpenDRIVE><header/>{first}{second}</OpenDRIVE>")
     pieces = way_up_to(roads, StopLine(2, -1, 45.0), 60.0)
     assert [tuple(piece) for piece in pieces] == [
-        (2, -1, 20.0, 45.0),
-        (2, -1, 0.0, 20.0),
-        (1, -1, 35.0, 50.0),
+        (2, -1, 20.0, 45.0, 0.0),
+        (2, -1, 0.0, 20.0, 25.0),
+        (1, -1, 35.0, 50.0, 45.0),
     ]
 
 

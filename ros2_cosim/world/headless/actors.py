@@ -184,7 +184,7 @@ class VehicleActor(Actor):
         #: How clients want wheels to look [deg], by their numbers: steered, turned about the axle.
         self.steered_looks: dict[int, float] = {}
         self.turned_looks: dict[int, float] = {}
-        #: The traffic light that the vehicle is at and its state, for the snapshot.
+        #: The traffic light that the vehicle is at and its state, for the snapshot; 0: a stop sign.
         self.at_light: tuple[int, int] | None = None
         #: What the last record told beside the numbers, and how that is packed.
         self._told_control, self._told = self.control, (-1.0, 0, 0, 0)

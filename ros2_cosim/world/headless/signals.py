@@ -3,12 +3,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Sequence
 from typing import Final
 
 from ros2_cosim.core.kernel.exactmath import degrees
 from ros2_cosim.world.geometry import frames
-from ros2_cosim.world.headless.actors import Actor
+from ros2_cosim.world.headless.actors import Actor, VehicleActor
 from ros2_cosim.world.headless.blueprints import Blueprint, traffic_blueprint
+from ros2_cosim.world.headless.body import VehicleBody
 from ros2_cosim.world.headless.snapshot import (
     LightStatus,
     Numbers,
@@ -16,7 +18,7 @@ from ros2_cosim.world.headless.snapshot import (
     pack_sign_record,
 )
 from ros2_cosim.world.headless.wire_types import BoundingBox, Rotation, Transform, Vector
-from ros2_cosim.world.road import RoadNetwork, RoadPosition
+from ros2_cosim.world.road import RoadNetwork
 from ros2_cosim.world.road.signal_places import (
     SignalPlace,
     TriggerVolume,
@@ -26,10 +28,14 @@ from ros2_cosim.world.road.signal_places import (
 from ros2_cosim.world.road.signals import SPEED_LIMIT, STOP, TRAFFIC_LIGHT, YIELD, Signal
 from ros2_cosim.world.road.stop_lines import StopLine, stop_lines, way_up_to
 from ros2_cosim.world.road.traffic_lights import GREEN, RED, YELLOW, Light, network_lights
+from ros2_cosim.world.vehicle.pedals import max_deceleration
 
-# A vehicle is at a light over the way that it needs to stop from the speed limit [m/s^2, m].
-_BRAKING, _LEAST_REACH = 5.0, 10.0
-_USUAL_SPEED = 14.0  # m/s, where a road names no limit
+# A vehicle is at a light or stop sign when full brakes, used so late [s], just stop it so far
+# before the line [m]; at a light, as in CARLA, also when its front is nearer than 4.5 m.
+_LATE, _STOP_BEFORE, _LIGHT_REACH = 0.1, 1.5, 4.5
+#: A front that is so far over the line has passed it [m].
+_PASSED = 0.5
+_LONGEST_REACH = 120.0  # m
 SIGN_SIZE: Final = 0.7
 """Width and height of signs whose map gives none [m]."""
 PLATE: Final = 0.04
@@ -41,6 +47,11 @@ _SIGN_STAND, _LIGHT_STAND = 2.0, 2.6
 class SignActor(Actor):
     """A traffic sign that a map has."""
 
+    #: Nearer to its line than this a vehicle's front is always told of it [m].
+    reach = 0.0
+    #: It is obeyed while a vehicle is on one of these roads; None: always.
+    crossed_by: frozenset[int] | None = None
+
     def __init__(
         self, actor_id: int, blueprint: Blueprint, signal: Signal, pose: Transform
     ) -> None:
@@ -49,6 +60,14 @@ class SignActor(Actor):
         #: Where the sign is obeyed, relative to the actor; the protocol's ``trigger_volume``.
         self.trigger = BoundingBox(actor_id=actor_id)
         self._packed: tuple[Numbers, bytes] | None = None
+
+    def holds(self, driven: frozenset[int]) -> bool:
+        """Whether it is obeyed while vehicles are on these roads."""
+        return self.crossed_by is None or not driven.isdisjoint(self.crossed_by)
+
+    def told(self) -> tuple[int, int]:
+        """The light that a vehicle there is at, and its state: at other signs none, but red."""
+        return 0, RED
 
     def stand(self) -> float:
         """Height of the plate's lower edge above the actor's place [m]."""
@@ -78,12 +97,18 @@ class SignActor(Actor):
 class LightActor(SignActor):
     """A traffic light that a map has."""
 
+    reach = _LIGHT_REACH
+
     def __init__(
         self, actor_id: int, blueprint: Blueprint, signal: Signal, pose: Transform, light: Light
     ) -> None:
         super().__init__(actor_id, blueprint, signal, pose)
         self.light = light
         self._pole = light.group.lights.index(light)
+
+    def told(self) -> tuple[int, int]:
+        """The light that a vehicle there is at, and its state."""
+        return self.id, self.light.state
 
     def head(self) -> BoundingBox:
         """The box of the lamps, in the world; of the size that the map gives them."""
@@ -123,8 +148,10 @@ class Signals:
         self.actors: list[SignActor] = []
         self._network = network
         lights, self.groups = network_lights(network)
-        #: (road, lane) -> pieces of the lane before a light: low, high, light.
-        self._before: dict[tuple[int, int], list[tuple[float, float, LightActor]]] = {}
+        #: Roads that vehicles are on.
+        self.driven: frozenset[int] = frozenset()
+        #: (road, lane) -> pieces of it before a light or sign: low, high, way to the line.
+        self._before: dict[tuple[int, int], list[tuple[float, float, float, SignActor]]] = {}
         self._by_light: dict[int, LightActor] = {}
         for signal in network.signals.values():
             blueprint = traffic_blueprint(_kind(signal))
@@ -137,18 +164,18 @@ class Signals:
                 light = lights[signal.id]
                 actor = LightActor(actor_id, blueprint, signal, pose, light)
                 self._by_light[id(light)] = actor
-                for line in lines:
-                    self._add_way(line, actor)
             else:
                 actor = SignActor(actor_id, blueprint, signal, pose)
+            if signal.type == YIELD:
+                actor.crossed_by = frozenset(_crossed_by(network, lines))
+            for line in lines if signal.type in (TRAFFIC_LIGHT, STOP, YIELD) else ():
+                self._add_way(line, actor)
             actor.trigger = _box(trigger_volume(network, lines, place), actor_id)
             self.actors.append(actor)
 
-    def _add_way(self, line: StopLine, actor: LightActor) -> None:
-        limit = self._network.speed_limit(line.road_id, line.s, line.lane_id) or _USUAL_SPEED
-        reach = max(_LEAST_REACH, limit * limit / (2.0 * _BRAKING))
-        for road_id, lane_id, low, high in way_up_to(self._network, line, reach):
-            self._before.setdefault((road_id, lane_id), []).append((low, high, actor))
+    def _add_way(self, line: StopLine, actor: SignActor) -> None:
+        for road_id, lane_id, low, high, beyond in way_up_to(self._network, line, _LONGEST_REACH):
+            self._before.setdefault((road_id, lane_id), []).append((low, high, beyond, actor))
 
     def step(self, step_ns: int) -> None:
         """Let time pass for all lights."""
@@ -159,16 +186,49 @@ class Signals:
         """Signal of the map -> what its light shows."""
         return {actor.signal.id: actor.light.state for actor in self._by_light.values()}
 
-    def light_at(self, place: RoadPosition) -> LightActor | None:
-        """The light that a vehicle waits for at a place, None if there is none."""
-        for low, high, actor in self._before.get((place.road_id, place.lane_id), ()):
-            if low <= place.s <= high:
-                return actor
+    @property
+    def are_obeyed(self) -> bool:
+        """Whether there is a light or sign that vehicles are told of."""
+        return bool(self._before)
+
+    def obeyed_at(self, vehicle: VehicleActor) -> SignActor | None:
+        """The light, stop or yield sign that a vehicle is told of where it is, None without one.
+
+        In the step in which a light leaves green, who can still stop is told of none: CARLA's
+        traffic manager remembers green as long as it is told of a light, and would go on.
+        """
+        road_id, s, _, lane_id, _ = vehicle.body.place_on_road()
+        was_at, showed = vehicle.at_light or (0, RED)
+        for low, high, beyond, actor in self._before.get((road_id, lane_id), ()):
+            if low <= s <= high and actor.holds(self.driven):
+                way = beyond + (high - s if lane_id < 0 else s - low) - vehicle.blueprint.extent.x
+                stop = _stopping_way(vehicle.body)
+                known = actor.id == was_at
+                if way < -_PASSED or not (known or way <= max(stop + _STOP_BEFORE, actor.reach)):
+                    continue
+                leaves = known and showed == GREEN and actor.told()[1] != GREEN
+                return None if leaves and way >= stop else actor
         return None
 
     def actor_of(self, light: Light) -> LightActor:
         """The actor of a light."""
         return self._by_light[id(light)]
+
+
+def _crossed_by(network: RoadNetwork, lines: Sequence[StopLine]) -> Iterator[int]:
+    """The roads of the junction behind stop lines that begin at other roads."""
+    for road_id, lane_id, _ in lines:
+        junction = network.roads[road_id].junction_at(lane_id < 0)
+        if junction is not None:
+            for connection in network.junctions[junction].connections:
+                if connection.incoming_road != road_id:
+                    yield connection.connecting_road
+
+
+def _stopping_way(body: VehicleBody) -> float:
+    """Way to a stop at full brake [m]."""
+    p, speed = body.parameters, abs(body.forward_speed())
+    return speed * (_LATE + p.brake_lag + 0.5 * speed / max_deceleration(p, speed))
 
 
 def _kind(signal: Signal) -> str:

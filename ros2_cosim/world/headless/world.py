@@ -469,7 +469,7 @@ class World:
             vehicle.take_state()
             if not vehicle.sticky:
                 vehicle.control = VehicleControl()
-        if self.signals.groups:
+        if self.signals.are_obeyed:
             self._see_lights()
         return self.frame
 
@@ -497,10 +497,12 @@ class World:
             vehicle.body.set_friction(friction)
 
     def _see_lights(self) -> None:
-        """Tell every vehicle the traffic light that it is at."""
+        """Tell every vehicle the light, stop or yield sign that it is at."""
+        places = (vehicle.body.place_on_road() for vehicle in self._vehicles.values())
+        self.signals.driven = frozenset(place.road_id for place in places)
         for vehicle in self._vehicles.values():
-            light = self.signals.light_at(vehicle.body.place_on_road())
-            vehicle.at_light = None if light is None else (light.id, light.light.state)
+            sign = self.signals.obeyed_at(vehicle)
+            vehicle.at_light = None if sign is None else sign.told()
 
     def _next_reports(self) -> list[FeltContact]:
         """Take the oldest unreported contact of every actor."""

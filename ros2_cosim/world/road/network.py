@@ -512,6 +512,22 @@ class RoadNetwork:
         found = self._routes.lane_before(self.road(road_id), lane_id)
         return None if found is None else (found[0].id, found[1], found[2])
 
+    def lanes_before(self, road_id: int, lane_id: int) -> list[tuple[int, int, float]]:
+        """(road, lane, s) of the ends of all lanes that lead onto a lane of a road."""
+        before = self.lane_before(road_id, lane_id)
+        junction = self.road(road_id).junction_at(lane_id > 0)
+        if before is not None or junction is None:
+            return [] if before is None else [before]
+        return [
+            (road.id, lane, end)
+            for road in self.roads.values()
+            if road.junction == junction
+            for end in (0.0, road.length)
+            for lane in self.lane_ids(road.id, end, "driving")
+            if (lane < 0) == (end > 0.0)
+            and any(to[:2] == (road_id, lane_id) for to in self.lanes_onward(road.id, lane))
+        ]
+
     def signal_pose(self, signal_id: str) -> tuple[float, float, float, float]:
         """(x, y, z, heading) of a signal; RoadError if there is none of this id."""
         signal = self.signals.get(signal_id)

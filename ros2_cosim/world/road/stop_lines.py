@@ -20,12 +20,13 @@ class StopLine(NamedTuple):
 
 
 class LanePiece(NamedTuple):
-    """A piece of a lane, ``low`` <= s <= ``high``."""
+    """A piece of a lane, ``low`` <= s <= ``high``, and how far its end is from the line [m]."""
 
     road_id: int
     lane_id: int
     low: float
     high: float
+    beyond: float
 
 
 def stop_lines(network: RoadNetwork, signal_id: str) -> list[StopLine]:
@@ -64,10 +65,14 @@ def _lanes(
 
 
 def way_up_to(network: RoadNetwork, line: StopLine, reach: float) -> list[LanePiece]:
-    """The last ``reach`` metres of lanes before a stop line, back to the junction before."""
+    """The last ``reach`` metres of lanes before a stop line.
+
+    Back over the junction before, where every lane that leads here leads nowhere else, but not over
+    two of them.
+    """
     pieces: list[LanePiece] = []
-    road_id, lane_id, s = line
-    while reach > 0.0:
+    ends = [(*line, 0.0)]
+    for road_id, lane_id, s, beyond in ends:
         road = network.roads[road_id]
         forward = lane_id < 0
         sections = road.lanes.sections
@@ -76,23 +81,20 @@ def way_up_to(network: RoadNetwork, line: StopLine, reach: float) -> list[LanePi
             index -= 1  # the section that ends here
         section = sections[index]
         if lane_id not in section.lanes:
-            break
-        low = max(section.start, s - reach) if forward else s
-        high = s if forward else min(section.end, s + reach)
-        pieces.append(LanePiece(road_id, lane_id, low, high))
-        reach -= high - low
-        if low > section.start if forward else high < section.end:
-            break
+            continue
+        left = reach - beyond
+        low = max(section.start, s - left) if forward else s
+        high = s if forward else min(section.end, s + left)
+        pieces.append(LanePiece(road_id, lane_id, low, high, beyond))
+        beyond += high - low
+        if beyond >= reach:
+            continue
         following = index - 1 if forward else index + 1
         if 0 <= following < len(sections):
             lane = section.lanes[lane_id]
             linked = lane.predecessor if forward else lane.successor
-            if linked is None:
-                break
-            lane_id, s = linked, low if forward else high
-            continue
-        before = network.lane_before(road_id, lane_id)
-        if before is None or network.roads[before[0]].junction is not None:
-            break
-        road_id, lane_id, s = before
+            if linked is not None:
+                ends.append((road_id, linked, low if forward else high, beyond))
+        elif road.junction is None:
+            ends += [(*end, beyond) for end in network.lanes_before(road_id, lane_id)]
     return pieces
