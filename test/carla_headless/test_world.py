@@ -312,6 +312,23 @@ def test_spawn_points_are_free_and_on_driving_lanes(world: World) -> None:
     assert world.ground_below(Vector(0.0, 500.0, 1.0), 5.0) is None
 
 
+def test_limits_of_roadrunner_s_maps_are_those_of_the_last_sign() -> None:
+    """Its towns name signs as objects, and speeds of roads that CARLA's vehicles do not know."""
+    sign = '<objects><object id="9" name="Speed_60" s="150" t="-12"/></objects>'
+    text = XODR.replace("<header ", '<header vendor="VectorZero" ').replace("<objects/>", sign, 1)
+    world = World(text, 0.05)
+    places = {"before": (100.0, 1.0), "behind": (200.0, 1.0), "other side": (100.0, -1.0)}
+    cars = {}
+    for name, (x, side) in places.items():
+        car = world.spawn(CAR, _at(x, side * LANE_Y, 0.0 if side > 0.0 else 180.0))
+        assert isinstance(car, VehicleActor)
+        cars[name] = car.body
+    world.tick()
+    limits = {name: body.speed_limit_kmh() for name, body in cars.items()}
+    assert limits == pytest.approx({"before": 30.0, "behind": 60.0, "other side": 30.0})
+    assert World(XODR, 0.05).network.has_limits_by_signs is False
+
+
 def test_a_friction_trigger_changes_the_tyres_inside_it(world: World) -> None:
     """Half sizes are in cm; outside, and without it, tyres are as they were."""
     car = world.spawn("vehicle.tesla.model3", Transform(Vector(300.0, 5.25, 0.0)))

@@ -39,6 +39,7 @@ from ros2_cosim.world.vehicle.parameters import GRAVITY
 from ros2_cosim.world.vehicle.pedals import air_drag, engine_drag, max_drive_force, rolling_force
 
 _DEFAULT_SPEED_LIMIT: Final = 90.0  # km/h, where the road names none
+_FIRST_LIMIT: Final = 30.0 / 3.6  # m/s, of CARLA's vehicles before the first sign
 _MS_TO_KMH: Final = 3.6
 _MAX_PUSHED_SPEED: Final = 1000.0  # m/s
 _MAX_YAW_RATE: Final = 3600.0  # deg/s; beyond it a vehicle is a top
@@ -120,6 +121,8 @@ class VehicleBody:
         self.wheel_stiffness = 0.0
         #: Share of the steering range over the speed [km/h] that a client has set; (): all of it.
         self.steering_curve: Curve = ()
+        #: The limit of the last speed sign that it has passed [m/s].
+        self._passed_limit = _FIRST_LIMIT
         #: While it is not on the road: in the air, on its side or on its roof.
         self._flight: FreeBody | None = None
         self._has_gravity = True
@@ -348,6 +351,10 @@ class VehicleBody:
         x0, y0, z0 = self._before
         x1, y1, z1 = self._velocity
         self._acceleration = (x1 - x0) / dt, (y1 - y0) / dt, (z1 - z0) / dt
+        if self._network.has_limits_by_signs:
+            road_id, s, _, lane_id, _ = self._on_road.position
+            passed = self._network.sign_passed(road_id, s, lane_id or -1)
+            self._passed_limit = self._passed_limit if passed is None else passed
 
     def _idle(self, speed: float, backwards: bool) -> float:
         """The throttle by which the engine neither drives nor brakes, as in neutral."""
@@ -427,7 +434,9 @@ class VehicleBody:
         return self._on_road.position
 
     def speed_limit_kmh(self) -> float:
-        """Speed limit of the road below [km/h]."""
+        """Speed limit of the road below, or of the last sign [km/h]."""
+        if self._network.has_limits_by_signs:
+            return self._passed_limit * _MS_TO_KMH
         road_id, s, _, lane_id, _ = self._on_road.position
         limit = self._network.speed_limit(road_id, s, lane_id or -1)
         return _DEFAULT_SPEED_LIMIT if limit is None else limit * _MS_TO_KMH

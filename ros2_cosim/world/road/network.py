@@ -39,6 +39,8 @@ _NO_DRIVING = 1.0e6
 # Spawn points are on lanes of at least this width, on roads of at least this length [m].
 _MIN_SPAWN_WIDTH = 2.0
 _MIN_SPAWN_ROAD = 8.0
+_ROADRUNNER = "VectorZero"
+_SPEED_SIGN = re.compile(r"sp+e+d_?(?:limit)?(\d+)", re.IGNORECASE)
 
 
 class RoadPosition(NamedTuple):
@@ -130,6 +132,14 @@ class RoadNetwork:
                 limit = signal.value * SPEED_UNITS.get(signal.unit, SPEED_UNITS["km/h"])
                 sign = signal.s, signal.lanes or _sides(signal.orientation), limit
                 self._speed_signs.setdefault(signal.road_id, []).append(sign)
+        #: Whether vehicles know limits from signs alone, as in CARLA's towns: those of RoadRunner
+        #: name speeds of roads that CARLA does not use, and signs as objects.
+        self.has_limits_by_signs = content.vendor == _ROADRUNNER
+        for road in self.roads.values() if self.has_limits_by_signs else ():
+            for thing in road.objects:
+                if (named := _SPEED_SIGN.match(thing.name)) is not None:
+                    sign = thing.s, _sides("-" if thing.t > 0.0 else "+"), int(named[1]) / 3.6
+                    self._speed_signs.setdefault(road.id, []).append(sign)
 
     def _check_links(self) -> None:
         """Linked ends must meet, or distances along them would be wrong."""
@@ -234,10 +244,16 @@ class RoadNetwork:
 
         The last sign passed on this road; without one what the road itself says.
         """
-        found = None
+        found: float | None = None
         for start, limit in self._on(road_id, s).speed_limits:
             if start <= s:
                 found = limit
+        passed = self.sign_passed(road_id, s, lane_id)
+        return found if passed is None else passed
+
+    def sign_passed(self, road_id: int, s: float, lane_id: int) -> float | None:
+        """The limit of the last speed sign before a place on its road [m/s], None without one."""
+        found: float | None = None
         nearest: float | None = None
         for at, lanes, limit in self._speed_signs.get(road_id, []):
             passed = s - at if lane_id < 0 else at - s

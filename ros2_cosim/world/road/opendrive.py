@@ -112,6 +112,7 @@ class RoadMap(NamedTuple):
     signal_references: tuple[SignalReference, ...] = ()
     controllers: tuple[Controller, ...] = ()
     notes: tuple[str, ...] = ()
+    vendor: str = ""
 
 
 def read_opendrive(text: str, source: str) -> RoadMap:
@@ -159,6 +160,7 @@ def read_opendrive(text: str, source: str) -> RoadMap:
         tuple(references),
         tuple(read_controller(element) for element in root.each("controller")),
         notes.texts(),
+        root.one("header").get("vendor", ""),
     )
 
 
