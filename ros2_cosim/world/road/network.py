@@ -41,6 +41,7 @@ _MIN_SPAWN_WIDTH = 2.0
 _MIN_SPAWN_ROAD = 8.0
 _ROADRUNNER = "VectorZero"
 _SPEED_SIGN = re.compile(r"sp+e+d_?(?:limit)?(\d+)", re.IGNORECASE)
+_FAST = 70.0 / 3.6 + 1e-6  # m/s
 
 
 class RoadPosition(NamedTuple):
@@ -563,17 +564,24 @@ class RoadNetwork:
             stations.reverse()
         return [self.lane_pose(road_id, lane_id, s) for s in stations]
 
-    def spawn_points(self, step: float = 50.0, margin: float = 10.0) -> list[SpawnPoint]:
+    def spawn_points(
+        self, step: float = 50.0, margin: float = 10.0, fast: float | None = None
+    ) -> list[SpawnPoint]:
         """Poses on all driving lanes outside junctions, road by road, lane by lane.
 
         On roads that are shorter than two margins in their middle.
+
+        :param step: way from one to the next [m]
+        :param fast: the same on roads faster than 70 km/h; None: the same
         """
         points = []
         for road in self.roads.values():
             if road.junction is not None or road.length < _MIN_SPAWN_ROAD:
                 continue
+            is_fast = any(limit > _FAST for _, limit in road.speed_limits)
+            space = fast if fast is not None and is_fast else step
             places = [
-                s for s in _stations(road.length, step) if margin <= s <= road.length - margin
+                s for s in _stations(road.length, space) if margin <= s <= road.length - margin
             ]
             places = places or [0.5 * road.length]
             ids = sorted({i for section in road.lanes.sections for i in section.lanes})
