@@ -1,112 +1,296 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Traffic of the real CARLA client's traffic manager in the town: collisions by seed.
+"""Traffic of the real CARLA client's traffic manager, with walkers: what happens, and whose fault.
 
-``python bench/carla_traffic.py [--seeds N] [--vehicles N] [--seconds S]`` starts a server for
-each seed, drives, and prints vehicles, kilometres and the pairs that touched.
+``python -m bench.carla_traffic [MAP.xodr ...] [--seeds 1 2 3] [--vehicles 100] [--walkers 30]
+[--seconds 600] [--out FILE]`` drives on each map with each seed, with a separate server, lists
+contacts, long stands and red crossings, and prints a table. The client crashes or hangs now and
+then: such a drive begins anew, twice at most.
 """
 
 from __future__ import annotations
 
 import argparse
+import json
 import random
 import subprocess
 import sys
+from collections.abc import Iterator
+from math import cos, radians, sin, tan
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
-# Run as a file: the tests lie beside this directory.
-sys.path[:0] = [str(Path(__file__).resolve().parent.parent / "test")]
+from bench.traffic_events import MANAGER, SERVER, Event, Line, Sample, Watch
+from ros2_cosim.world.geometry import frames
+from ros2_cosim.world.road import RoadNetwork
+from ros2_cosim.world.road.signals import TRAFFIC_LIGHT
+from ros2_cosim.world.road.stop_lines import stop_lines
+from ros2_cosim.world.road.traffic_lights import network_lights
 
-from support.client_traffic import synchronous_traffic  # noqa: E402
+ROOT: Final = Path(__file__).resolve().parent.parent
+# The tests lie beside this directory.
+sys.path[:0] = [str(ROOT / "test")]
 
-STEP_S = 0.05
+STEP_S: Final = 0.05
+_TRIES: Final = 3
+KINDS: Final = ("contact", "stand", "red crossing")
 
 
-def drive(port: int, seed: int, vehicles: int, seconds: float) -> tuple[int, float, list[str]]:
-    """Vehicles, kilometres driven together, and what touched what, where."""
+def lines_of(network: RoadNetwork, lights: dict[str, int]) -> Iterator[Line]:
+    """The stop lines of a map, in CARLA's frame.
+
+    :param lights: actor by signal
+    """
+    for signal in network.signals.values():
+        if signal.type != TRAFFIC_LIGHT:
+            continue
+        for road_id, lane_id, s in stop_lines(network, signal.id):
+            x, y, _, heading = network.lane_pose(road_id, lane_id, s)[:4]
+            x, y, _ = frames.vector_to_carla(x, y, 0.0)
+            (dx, dy), half = _along(heading), 0.5 * network.lane_width(road_id, lane_id, s)
+            yield Line(lights[signal.id], x, y, dx, dy, half)
+
+
+def _along(heading: float) -> tuple[float, float]:
+    return cos(heading), -sin(heading)
+
+
+def _steering(actor: Any) -> tuple[float, float]:
+    wheels = actor.get_physics_control().wheels
+    places = [wheel.position for wheel in wheels]
+    along = actor.get_transform().get_forward_vector()
+    base = max(abs((a - b).dot(along)) for a in places for b in places)
+    return radians(wheels[0].max_steer_angle), 0.01 * base
+
+
+def longest_cycle(network: RoadNetwork) -> float:
+    """The longest cycle of the lights of a map [s]; 60 where it has none."""
+    cycles = [
+        sum(sum(controller.times.values()) for controller in group.controllers)
+        for group in network_lights(network)[1]
+    ]
+    return max(cycles, default=60.0)
+
+
+class Town:
+    """A world that a client has filled with traffic."""
+
+    def __init__(self, client: Any, seed: int, vehicles: int, walkers: int) -> None:
+        import carla
+
+        self._carla, self.client, self.world = carla, client, client.get_world()
+        settings = self.world.get_settings()
+        settings.synchronous_mode, settings.fixed_delta_seconds = True, STEP_S
+        self.world.apply_settings(settings)
+        self.chance = random.Random(seed)
+        self.map = self.world.get_map()
+        self.library = self.world.get_blueprint_library()
+        points = self.map.get_spawn_points()
+        self.chance.shuffle(points)
+        kinds = sorted(self.library.filter("vehicle.*"), key=lambda kind: str(kind.id))
+        self.vehicles: list[Any] = []
+        for point in points:
+            if len(self.vehicles) == vehicles:
+                break
+            made = self.world.try_spawn_actor(self.chance.choice(kinds), point)
+            self.vehicles += [] if made is None else [made]
+        self.lengths = {actor.id: actor.bounding_box.extent.x for actor in self.vehicles}
+        #: Largest angle of the front wheels [rad] and wheelbase [m].
+        self.steering = {actor.id: _steering(actor) for actor in self.vehicles}
+        self.touches: list[tuple[int, int]] = []
+        self.sensors = [self._sensor(actor) for actor in self.vehicles]
+        self.world.set_pedestrians_seed(seed)
+        self.guides = [guide for _ in range(walkers) if (guide := self._walker()) is not None]
+
+    def _sensor(self, actor: Any) -> Any:
+        kind = self.library.find("sensor.other.collision")
+        sensor = self.world.spawn_actor(kind, self._carla.Transform(), actor)
+        sensor.listen(lambda event: self.touches.append((event.actor.id, event.other_actor.id)))
+        return sensor
+
+    def _walker(self) -> Any:
+        place = self.world.get_random_location_from_navigation()
+        kinds = sorted(self.library.filter("walker.pedestrian.*"), key=lambda kind: str(kind.id))
+        kind = self.chance.choice(kinds)
+        pose = self._carla.Transform(place or self._carla.Location())
+        walker = self.world.try_spawn_actor(kind, pose) if place else None
+        guide = self.library.find("controller.ai.walker")
+        return walker and self.world.spawn_actor(guide, self._carla.Transform(), walker)
+
+    def walk(self) -> None:
+        """Send the walkers on their ways."""
+        for guide in self.guides:
+            guide.start()
+            guide.go_to_location(self.world.get_random_location_from_navigation())
+            guide.set_max_speed(1.0 + self.chance.random())
+
+    def lights(self) -> dict[str, Any]:
+        """Traffic lights by their signals."""
+        found = self.world.get_actors().filter("traffic.traffic_light")
+        return {light.get_opendrive_id(): light for light in found}
+
+    def sample(self) -> Iterator[Sample]:
+        """All vehicles that there are."""
+        snapshot = self.world.get_snapshot()
+        for actor in self.vehicles:
+            seen = snapshot.find(actor.id)
+            if seen is None or not actor.is_alive:
+                continue
+            pose, v, a = seen.get_transform(), seen.get_velocity(), seen.get_acceleration()
+            control = actor.get_control()
+            angle, base = self.steering[actor.id]
+            yield Sample(
+                actor.id, self.lengths[actor.id], pose.location.x, pose.location.y,
+                radians(pose.rotation.yaw), v.x, v.y, a.x, a.y, control.throttle, control.brake,
+                tan(control.steer * angle) / base, actor.is_at_traffic_light(),
+                int(actor.get_traffic_light_state()),
+            )  # fmt: skip
+
+
+def drive(port: int, seed: int, vehicles: int, walkers: int, seconds: float) -> dict[str, Any]:
+    """One drive; what the table needs of it."""
     import carla
+    from support.client_traffic import synchronous_traffic
 
     client = carla.Client("127.0.0.1", port)
-    client.set_timeout(60.0)
-    world = client.get_world()
-    settings = world.get_settings()
-    settings.synchronous_mode, settings.fixed_delta_seconds = True, STEP_S
-    world.apply_settings(settings)
-    chance = random.Random(seed)
-    points = world.get_map().get_spawn_points()
-    chance.shuffle(points)
-    library = world.get_blueprint_library()
-    kinds = sorted(library.filter("vehicle.*"), key=lambda blueprint: str(blueprint.id))
-    spawned = (world.try_spawn_actor(chance.choice(kinds), point) for point in points[:vehicles])
-    made: list[Any] = [actor for actor in spawned if actor is not None]
-    by_id = {actor.id: actor for actor in made}
-    touched: dict[tuple[int, int], str] = {}
-
-    def hit(event: Any) -> None:
-        pair = (
-            min(event.actor.id, event.other_actor.id),
-            max(event.actor.id, event.other_actor.id),
-        )
-        place = event.transform.location
-        names = " and ".join(by_id[i].type_id if i in by_id else str(i) for i in pair)
-        touched.setdefault(pair, f"{names} at ({place.x:.0f}, {place.y:.0f})")
-
-    sensors = [
-        world.spawn_actor(library.find("sensor.other.collision"), carla.Transform(), actor)
-        for actor in made
-    ]
-    for sensor in sensors:
-        sensor.listen(hit)
+    client.set_timeout(120.0)
+    town = Town(client, seed, vehicles, walkers)
+    network = RoadNetwork.from_xodr(town.map.to_opendrive())
+    lights = town.lights()
+    actors = {signal: light.id for signal, light in lights.items()}
+    watch = Watch(lines_of(network, actors), STEP_S, 2.0 * longest_cycle(network))
+    kinds = {actor.id: actor.type_id for actor in town.vehicles}
+    wheels = {actor.id: actor.attributes["number_of_wheels"] for actor in town.vehicles}
+    way = 0.0
     with synchronous_traffic(client, port + 3) as (manager, tick):
         manager.set_random_device_seed(seed)
         manager.set_global_distance_to_leading_vehicle(2.5)
         tick()
-        for actor in made:
+        town.walk()
+        for actor in town.vehicles:
             actor.set_autopilot(True, port + 3)
-        last = [actor.get_location() for actor in made]
-        way = 0.0
-        for _ in range(round(seconds / STEP_S)):
+        for step in range(round(seconds / STEP_S)):
             tick()
-            here = [actor.get_location() for actor in made]
-            way += sum(a.distance(b) for a, b in zip(here, last, strict=True))
-            last = here
-        for sensor in sensors:
+            samples = list(town.sample())
+            states = {light.id: int(light.get_state()) for light in lights.values()}
+            watch.step(step * STEP_S, states, samples)
+            touches, town.touches[:] = list(town.touches), []
+            for who, other in touches:
+                watch.touched(step * STEP_S, who, other)
+            way += STEP_S * sum(sample.speed() for sample in samples)
+        watch.end(seconds)
+        for sensor in town.sensors:
             sensor.stop()
-        for actor in made:
-            actor.set_autopilot(False, port + 3)
-    return len(made), way / 1000.0, sorted(touched.values())
+        for guide in town.guides:
+            guide.stop()
+        left = {sample.id for sample in town.sample()}
+        for actor in town.vehicles:
+            if actor.id in left:
+                actor.set_autopilot(False, port + 3)
+    return {
+        "map": town.map.name.rpartition("/")[2],
+        "seed": seed,
+        "points": len(town.map.get_spawn_points()),
+        "vehicles": len(town.vehicles),
+        "walkers": len(town.guides),
+        "seconds": seconds,
+        "km": way / 1000.0,
+        "events": watch.events,
+        "wrong": watch.wrong,
+        "told": watch.steps,
+        "lateral": [
+            max(
+                (most for who, most in watch.lateral.items() if (wheels[who] == "2") == two),
+                default=0,
+            )
+            for two in (False, True)
+        ],
+        "too_lateral": watch.too_lateral,
+        "worst": watch.worst,
+        "odd": watch.odd,
+        "kinds": kinds,
+    }
 
 
-def main() -> None:
-    """Drive with every seed; each has its own process, as the traffic manager wants it."""
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--seeds", type=int, default=5)
-    parser.add_argument("--seed", type=int, default=None, help=argparse.SUPPRESS)
-    parser.add_argument("--port", type=int, default=30600)
-    parser.add_argument("--vehicles", type=int, default=50)
-    parser.add_argument("--seconds", type=float, default=60.0)
-    options = parser.parse_args()
-    if options.seed is not None:
-        found = drive(options.port, options.seed, options.vehicles, options.seconds)
-        print(f"seed {options.seed}: {found[0]} vehicles, {found[1]:.1f} km, {len(found[2])} pairs")
-        for line in found[2]:
-            print(f"  {line}")
-        return
-    for seed in range(1, options.seeds + 1):
-        command = [sys.executable, "-m", "ros2_cosim.world.headless", "--port", str(options.port)]
-        server = subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
+def count(row: dict[str, Any], kind: str, fault: str) -> int:
+    """How many events of a kind are the fault of one of the two."""
+    events = [Event(*event) for event in row["events"]]
+    return sum(event.kind == kind and event.fault == fault for event in events)
+
+
+def table(rows: list[dict[str, Any]]) -> str:
+    """The drives as a table: of each kind of events the server's and the manager's."""
+    heads = ["Town", "seed", "vehicles, walkers", "s", "km", *(f"{kind}s" for kind in KINDS)]
+    heads += ["light told wrong", "lateral: four wheels, two [m/s²]", "above 6 m/s²"]
+    lines = [f"| {' | '.join(heads)} |", f"|{'---|' * len(heads)}"]
+    for row in rows:
+        cells = [row["map"], row["seed"], f"{row['vehicles']}, {row['walkers']}"]
+        cells += [f"{row['seconds']:g}", f"{row['km']:.0f}"]
+        cells += [f"{count(row, kind, SERVER)} / {count(row, kind, MANAGER)}" for kind in KINDS]
+        cells.append(f"{row['wrong']} of {row['told']}")
+        cells.append(", ".join(f"{most:.1f}" for most in row["lateral"]))
+        cells.append(f"{row['too_lateral'][SERVER]} / {row['too_lateral'][MANAGER]}")
+        lines.append(f"| {' | '.join(map(str, cells))} |")
+    return "\n".join(lines)
+
+
+def one(options: argparse.Namespace, file: Path, seed: int) -> dict[str, Any] | None:
+    """A drive with its own server; None: the client crashed or hung each time."""
+    command = [sys.executable, "-m", "ros2_cosim.world.headless", "--port", str(options.port)]
+    command += ["--map", str(file), "--scenery", "none"]
+    for _ in range(_TRIES):
+        server = subprocess.Popen(command, stdout=subprocess.PIPE, text=True, cwd=ROOT)
         assert server.stdout is not None
         server.stdout.readline()
+        inner = [sys.executable, "-m", "bench.carla_traffic", "--inner", str(seed)]
+        for name in ("port", "vehicles", "walkers", "seconds"):
+            inner += [f"--{name}", str(getattr(options, name))]
         try:
-            subprocess.run(
-                [sys.executable, *sys.argv, "--seed", str(seed)],
-                check=False,
-                timeout=600,
-                stdin=subprocess.DEVNULL,
-            )
+            done = subprocess.run(
+                inner, stdout=subprocess.PIPE, stdin=subprocess.DEVNULL, text=True, cwd=ROOT,
+                timeout=60.0 + 10.0 * options.seconds, check=False,
+            )  # fmt: skip
+        except subprocess.TimeoutExpired:
+            continue
         finally:
             server.terminate()
             server.wait()
+        if done.returncode == 0:
+            row: dict[str, Any] = json.loads(done.stdout.splitlines()[-1])
+            return row
+        print(f"{file.stem}, seed {seed}: the client ended with {done.returncode}", flush=True)
+    return None
+
+
+def main() -> None:
+    """Drive on every map with every seed; each has its own process, as the manager wants it."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("maps", nargs="*", type=Path, default=[ROOT / "config" / "town.xodr"])
+    parser.add_argument("--seeds", type=int, nargs="+", default=[1, 2, 3])
+    parser.add_argument("--inner", type=int, default=None, help=argparse.SUPPRESS)
+    parser.add_argument("--port", type=int, default=30600)
+    parser.add_argument("--vehicles", type=int, default=100)
+    parser.add_argument("--walkers", type=int, default=30)
+    parser.add_argument("--seconds", type=float, default=600.0)
+    parser.add_argument("--out", type=Path, default=None, help="rows as JSON, one a line")
+    options = parser.parse_args()
+    if options.inner is not None:
+        given = options.vehicles, options.walkers, options.seconds
+        print(json.dumps(drive(options.port, options.inner, *given)))
+        return
+    rows = []
+    for file in options.maps:
+        for seed in options.seeds:
+            row = one(options, file.resolve(), seed)
+            if row is None:
+                continue
+            rows.append(row)
+            for event in row["events"]:
+                print(f"  {Event(*event)}")
+            print(table([row]).splitlines()[-1], flush=True)
+            if options.out is not None:
+                with options.out.open("a", encoding="utf-8") as out:
+                    out.write(json.dumps(row) + "\n")
+    print(table(rows))
 
 
 if __name__ == "__main__":

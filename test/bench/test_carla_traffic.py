@@ -1,0 +1,123 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The bench of traffic: each kind of event and whose fault it is, and a short drive."""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from support.ports import free_port
+
+from bench import carla_traffic
+from bench.traffic_events import GREEN, MANAGER, RED, SERVER, Event, Line, Sample, Watch
+
+_LINE = Line(7, 100.0, 0.0, 1.0, 0.0, 1.75)
+_STEP = 0.05
+
+
+def _driving(
+    speed: float, told: int | None, brake: float = 0.0, start: float = 90.0, number: int = 1
+) -> Iterator[Sample]:
+    x = start
+    while True:
+        yield Sample(
+            number, 2.0, x, 0.0, 0.0, speed, 0.0, 0.0, 0.0, 0.3, brake, 0.0,
+            told is not None, GREEN if told is None else told,
+        )  # fmt: skip
+        x += speed * _STEP
+
+
+def _watch(samples: Iterator[Sample], seconds: float = 3.0, state: int = RED) -> Watch:
+    watch = Watch([_LINE], _STEP, 10.0)
+    for step in range(round(seconds / _STEP)):
+        watch.step(step * _STEP, {7: state}, [next(samples)])
+    watch.end(seconds)
+    return watch
+
+
+@pytest.mark.parametrize(
+    ("told", "brake", "fault", "wrong"),
+    [(None, 0.0, SERVER, True), (RED, 0.0, MANAGER, False), (RED, 1.0, SERVER, False)],
+)
+def test_red_crossings(told: int | None, brake: float, fault: str, wrong: bool) -> None:
+    watch = _watch(_driving(5.0, told, brake))
+    (event,) = watch.events
+    assert (event.kind, event.fault, event.who) == ("red crossing", fault, (1, 7))
+    assert event.place[0] == pytest.approx(100.0, abs=0.3) and watch.steps > 10
+    assert (watch.wrong > 0) == wrong
+
+
+def test_green_may_be_crossed_and_must_be_told() -> None:
+    watch = _watch(_driving(5.0, GREEN), state=GREEN)
+    assert not watch.events and watch.wrong == 0
+
+
+def test_stands() -> None:
+    (event,) = _watch(_driving(0.0, None, 1.0), 12.0).events
+    assert (event.kind, event.fault) == ("stand", MANAGER)
+    (event,) = _watch(_driving(0.0, RED, 1.0), 12.0).events
+    assert (event.kind, event.fault) == ("stand", SERVER)
+    (event,) = _watch(_driving(0.0, None), 12.0).events
+    assert event.fault == SERVER and "did not move" in event.why
+    watch = Watch([], _STEP, 10.0)
+    watch.step(0.0, {}, [next(_driving(0.0, None))])
+    watch.step(_STEP, {}, [])
+    assert [event.why for event in watch.events] == ["removed by the manager after 0 s"]
+
+
+def test_contacts() -> None:
+    watch = Watch([], _STEP, 10.0)
+    one, two = _driving(5.0, None), _driving(0.0, None, 1.0, 110.0, 2)
+    watch.touched(0.0, 8, 9)
+    assert not watch.events  # no step has shown them
+    for step in range(60):
+        watch.step(step * _STEP, {}, [next(one), next(two)])
+        if step == 5:
+            watch.touched(step * _STEP, 1, 2)
+    watch.touched(0.5, 2, 1)
+    watch.touched(9.0, 2, 1)
+    assert [event.fault for event in watch.events] == [SERVER, MANAGER]
+    assert "spawned" in watch.events[0].why and watch.events[1].why.startswith("1 moved at 5.0")
+    jumped = next(one)
+    for _ in range(5):
+        watch.step(3.0, {}, [jumped._replace(x=jumped.x + 1.0), next(two)])
+    watch.touched(20.0, 1, 2)
+    assert watch.events[2].fault == SERVER and "jumped" in watch.events[2].why
+
+
+def test_full_brakes_must_slow_down() -> None:
+    watch = _watch(_driving(5.0, None, 1.0, start=0.0))
+    watch.touched(3.0, 1, 9)
+    assert watch.events[-1].fault == SERVER and "full brake" in watch.events[-1].why
+
+
+def test_acceleration_across_counts_without_contact() -> None:
+    watch = Watch([], _STEP, 10.0)
+    sample = next(_driving(5.0, None))
+
+    def steps(*shown: Sample) -> None:
+        for one in (*shown, *(sample,) * 20):
+            watch.step(0.0, {}, [one])
+
+    # The second one had been steered so just before.
+    steps(sample._replace(ay=6.5, bend=-0.3), sample._replace(ay=6.8, bend=0.1))
+    assert watch.too_lateral == {SERVER: 0, MANAGER: 2}
+    steps(sample._replace(ay=7.0, ax=99.0))
+    assert watch.lateral[1] == pytest.approx(7.0)
+    assert watch.too_lateral == {SERVER: 1, MANAGER: 2}
+    watch.step(0.0, {}, [sample._replace(ay=20.0)])
+    watch.touched(0.0, 1, 2)  # a contact is known after what it did
+    steps()
+    assert watch.lateral[1] == pytest.approx(7.0)
+
+
+def test_a_short_drive_in_the_town(capfd: pytest.CaptureFixture[str]) -> None:
+    pytest.importorskip("carla", reason="needs the client: pip install ros2_cosim[carla]")
+    options = argparse.Namespace(port=free_port(), vehicles=4, walkers=2, seconds=2.0)
+    town = Path(__file__).parents[2] / "config" / "town.xodr"
+    row = carla_traffic.one(options, town, 1)
+    assert row is not None and row["vehicles"] == 4 and row["km"] > 0.0
+    assert row["wrong"] == 0 and not [Event(*event) for event in row["events"]]
+    assert carla_traffic.table([row]).splitlines()[-1].startswith("| town | 1 | 4, ")
