@@ -188,14 +188,14 @@ class Signals:
 
     @property
     def are_obeyed(self) -> bool:
-        """Whether there is a light or sign that vehicles are told of."""
+        """Whether there is a light or sign that holds for vehicles."""
         return bool(self._before)
 
     def obeyed_at(self, vehicle: VehicleActor) -> SignActor | None:
-        """The light, stop or yield sign that a vehicle is told of where it is, None without one.
+        """The light, stop or yield sign that holds for a vehicle where it is, None without one.
 
-        In the step in which a light leaves green, who can still stop is told of none: CARLA's
-        traffic manager remembers green as long as it is told of a light, and would go on.
+        In the step in which a light leaves green, it holds for no vehicle that can still stop:
+        CARLA's traffic manager remembers green as long as it sees a light, and would go on.
         """
         road_id, s, _, lane_id, _ = vehicle.body.place_on_road()
         was_at, showed = vehicle.at_light or (0, RED)
