@@ -207,7 +207,7 @@ class Watch:
 
     def _judge_stand(self, now: float, sample: Sample, end: str) -> None:
         began = self._stands.get(sample.id, now)
-        if now - began <= self._longest_s:
+        if now - began <= self._longest_s and not end.startswith("removed"):
             return
         fault, why = MANAGER, "it braked"
         if sample.at and sample.state != GREEN:
@@ -218,11 +218,8 @@ class Watch:
         self.events.append(Event("stand", began, (sample.id,), (sample.x, sample.y), fault, why))
 
     def _removed(self, now: float, past: deque[Sample]) -> None:
-        last = past[-1]
-        began = self._stands.pop(last.id, now)
-        why = f"removed by the manager after {now - began:.0f} s"
-        place = (last.x, last.y)
-        self.events.append(Event("stand", began, (last.id,), place, MANAGER, why))
+        self._judge_stand(now, past[-1], "removed by the manager")
+        self._stands.pop(past[-1].id, None)
 
     def _feel(self, now: float, past: deque[Sample]) -> None:
         """Look at the step before the last ones: a contact is known late."""
@@ -254,7 +251,7 @@ class Watch:
                 )
                 if off > _JUMP:
                     return SERVER, f"{who} jumped by {off:.2f} m"
-            if _brakes_fail(past, self._step_s):
+            if _brakes_fail(past[:-_PUSHED], self._step_s):
                 return SERVER, f"{who} did not slow down at full brake"
             for event in self.events:
                 if event.kind == "red crossing" and event.fault == SERVER and who in event.who:

@@ -62,9 +62,10 @@ def test_stands() -> None:
     (event,) = _watch(_driving(0.0, None), 12.0).events
     assert event.fault == SERVER and "did not move" in event.why
     watch = Watch([], _STEP, 10.0)
-    watch.step(0.0, {}, [next(_driving(0.0, None))])
+    watch.step(0.0, {}, [next(_driving(0.0, None, 1.0))])
     watch.step(_STEP, {}, [])
-    assert [event.why for event in watch.events] == ["removed by the manager after 0 s"]
+    assert [event.why for event in watch.events] == ["0 s, it braked, removed by the manager"]
+    assert watch.events[0].fault == MANAGER
 
 
 def test_contacts() -> None:
