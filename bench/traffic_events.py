@@ -257,7 +257,7 @@ class Watch:
                 if event.kind == "red crossing" and event.fault == SERVER and who in event.who:
                     if now - event.time < 15.0:
                         return SERVER, f"{who} had crossed at red"
-        movers = [past[-1] for who in pair if (past := self._past.get(who))]
+        movers = [self._past[who][-1] for who in pair if who in self._past]
         mover = max(movers, key=Sample.speed)
         return MANAGER, (
             f"{mover.id} moved at {mover.speed():.1f} m/s, throttle {mover.throttle:.1f}, "
