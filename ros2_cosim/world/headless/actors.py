@@ -33,8 +33,6 @@ from ros2_cosim.world.headless.wire_types import (
     VehicleControl,
 )
 
-#: Distance of the wheels of an axle as a share of the vehicle's width.
-TRACK_SHARE: Final = 0.8
 #: Vehicles pass over what is no higher [m].
 _CLEARANCE: Final = 0.2
 AT_REST = (Vector(), Vector(), Vector())
@@ -216,7 +214,7 @@ class VehicleActor(Actor):
     def wheels(self) -> list[tuple[str, Vector]]:
         """Names of the four wheels and their hubs on the vehicle [m], left before right."""
         p = self.body.parameters
-        half = 0.5 * TRACK_SHARE * p.width
+        half = 0.5 * self.body.equipment.track
         return [
             (f"Wheel_{end}_{side}", Vector(along, across, p.wheel_radius))
             for end, along in (("Front", p.front_axle), ("Rear", -p.rear_axle))

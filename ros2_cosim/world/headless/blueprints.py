@@ -10,7 +10,7 @@ from typing import Any
 
 from ros2_cosim.core.documents.installed import package_table
 from ros2_cosim.core.scene.simulator import CLASS_STEERING, SIZE, SIZE_TOLERANCE, STEERING
-from ros2_cosim.world.headless.vehicle_dynamics import dynamics_of
+from ros2_cosim.world.headless.vehicle_dynamics import DrivenVehicle, Equipment, dynamics_of
 from ros2_cosim.world.headless.wire_types import (
     ActorDescription,
     AttributeValue,
@@ -77,7 +77,9 @@ class Blueprint:
     dynamics: VehicleParameters | None = None
     hull_width: float = 0.0
     class_dynamics: VehicleParameters | None = None
-    """With the steering of the vehicle's class, as scenarios drive it; see ``STEERING``."""
+    """Those of the vehicle's class, as scenarios drive it; see ``STEERING``."""
+    equipment: Equipment | None = None
+    class_equipment: Equipment | None = None
     unsupported: str = ""
     """Why a sensor cannot be spawned."""
     likeness: str = ""
@@ -87,10 +89,13 @@ class Blueprint:
         """The value of an attribute unless another is chosen; empty: it has no such attribute."""
         return next((a.value for a in self.attributes if a.id == name), "")
 
-    def driven(self, chosen: Mapping[str, str]) -> VehicleParameters | None:
-        """Dynamics of a vehicle with the given attribute values."""
+    def driven(self, chosen: Mapping[str, str]) -> DrivenVehicle:
+        """How a vehicle with the given attribute values moves."""
         of_class = chosen.get(STEERING) == CLASS_STEERING
-        return self.class_dynamics if of_class and self.class_dynamics else self.dynamics
+        dynamics = self.class_dynamics if of_class else self.dynamics
+        equipment = self.class_equipment if of_class else self.equipment
+        assert dynamics is not None and equipment is not None
+        return DrivenVehicle(dynamics, equipment)
 
     def sways(self, chosen: Mapping[str, str]) -> bool:
         """Whether a vehicle with the given attribute values wanders about its way."""
@@ -249,8 +254,13 @@ class _Library(Mapping[str, Blueprint]):
         if blueprint.kind != "vehicle":
             return blueprint
         base_type = own.get("base_type", "car")
-        carla, real = dynamics_of(name, base_type, blueprint.extent, entry.get("mass", 0.0))
-        return replace(blueprint, dynamics=carla, class_dynamics=real)
+        own, real = dynamics_of(
+            name, base_type, blueprint.extent, entry.get("mass", 0.0), blueprint.hull_width
+        )
+        return replace(
+            blueprint, dynamics=own.parameters, class_dynamics=real.parameters,
+            equipment=own.equipment, class_equipment=real.equipment,
+        )  # fmt: skip
 
 
 LIBRARY: Mapping[str, Blueprint] = _Library()

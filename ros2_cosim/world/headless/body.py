@@ -26,10 +26,10 @@ from ros2_cosim.world.headless.flight import (
 from ros2_cosim.world.headless.gearbox import Curve, Gearbox, interpolated
 from ros2_cosim.world.headless.snapshot import Numbers
 from ros2_cosim.world.headless.sway import Sway
+from ros2_cosim.world.headless.vehicle_dynamics import DrivenVehicle, Equipment
 from ros2_cosim.world.headless.wire_types import Transform, Vector, VehicleControl
 from ros2_cosim.world.road import RoadNetwork, RoadPosition
 from ros2_cosim.world.vehicle import (
-    SEDAN,
     ActuatorCommand,
     RoadVehicle,
     Vehicle,
@@ -37,6 +37,7 @@ from ros2_cosim.world.vehicle import (
 )
 from ros2_cosim.world.vehicle.parameters import GRAVITY
 from ros2_cosim.world.vehicle.pedals import air_drag, engine_drag, max_drive_force, rolling_force
+from ros2_cosim.world.vehicle.split_grip import Four, SplitGripVehicle, mean_grip
 
 _DEFAULT_SPEED_LIMIT: Final = 90.0  # km/h, where the road names none
 _FIRST_LIMIT: Final = 30.0 / 3.6  # m/s, of CARLA's vehicles before the first sign
@@ -47,8 +48,13 @@ _LEVEL = (0.0, 0.0, 0.0)  # not Final: mypyc takes a Final tuple of floats for o
 _SLIP_SPEED: Final = 0.5  # m/s, below which slip angles mean nothing
 
 
+_WHEELS: Final = 4
+_FRONT: Final = 2
+#: Friction of the ground below each wheel; None: that of dry tyres on asphalt.
+Patches = tuple[float | None, float | None, float | None, float | None]
+_DRY = (None, None, None, None)
+#: Tyres without any friction: what the model computes as nothing, and can divide by.
 _LEAST_FRICTION: Final = 1.0e-6
-"""Tyres without any friction: what the model computes as nothing, and can divide by."""
 
 
 def with_friction(p: VehicleParameters, friction: float) -> VehicleParameters:
@@ -74,9 +80,10 @@ class WheelForces(NamedTuple):
     load: float
     longitudinal: float
     lateral: float
+    friction: float
 
 
-_NO_FORCES: Final = WheelForces(0.0, 0.0, 0.0, 0.0)
+_NO_FORCES: Final = WheelForces(0.0, 0.0, 0.0, 0.0, 0.0)
 
 
 class VehicleBody:
@@ -90,39 +97,45 @@ class VehicleBody:
         blueprint: Blueprint,
         network: RoadNetwork,
         pose: Transform,
-        dynamics: VehicleParameters | None = None,
+        driven: DrivenVehicle | None = None,
         sway: Sway | None = None,
     ) -> None:
         """Place a vehicle at rest on the road below ``pose``.
 
-        :param dynamics: of the vehicle, until a client sets others; those of the blueprint, if None
+        :param driven: how the vehicle moves, until a client sets more; as clients drive it, if None
         :param sway: how it wanders about its way; None: not at all
         """
         #: What the vehicle has unless a client sets others.
-        self.usual: VehicleParameters = dynamics or blueprint.dynamics or SEDAN
+        self.usual, self.equipment = driven or blueprint.driven({})
+        #: What it has, and what it has on the ground below its wheels.
+        self.own_parameters: VehicleParameters = self.usual
         self.parameters: VehicleParameters = self.usual
         self.mass = self.parameters.mass
         self._network = network
         self._sway = sway
         self._hull = blueprint.hull
         self._held: frames.Vector | None = None
-        #: Friction of a trigger that the vehicle is in, and the parameters without it.
-        self._slip: float | None = None
-        self._dry: VehicleParameters | None = None
-        #: Engine and gears that a client has set; None: the ideal drive of the parameters.
+        #: Friction of the trigger that each wheel is in, if any is.
+        self._patches: Patches | None = None
+        #: Friction of each tyre, where a client has set different ones.
+        self.own_grips: Four | None = None
+        #: The vehicle while its wheels have different frictions.
+        self._split: SplitGripVehicle | None = None
+        #: Engine and gears; None: the ideal drive of the parameters.
         self.gearbox: Gearbox | None = None
         #: Largest drag of the engine of the vehicle's class [N].
         self.usual_drag = self.parameters.engine_braking_force
         #: By which damped wheels lose speed [1/s], and their stiffness along the vehicle [N per
-        #: slip and m/s^2], if a client has set them; else 0: they roll freely and do not slip.
+        #: slip and m/s^2]; 0: they roll freely and do not slip.
         self.wheel_damping = 0.0
-        #: Force of the hand brake that a client has set [N]; None: it locks the rear axle.
+        #: Force of the hand brake [N]; None: it locks the rear axle.
         self.hand_brake_force: float | None = None
         self.wheel_stiffness = 0.0
-        #: Share of the steering range over the speed [km/h] that a client has set; (): all of it.
+        #: Share of the steering range over the speed [km/h]; (): all of it.
         self.steering_curve: Curve = ()
         #: The limit of the last speed sign that it has passed [m/s].
         self._passed_limit = _FIRST_LIMIT
+        self.fit_out()
         #: While it is not on the road: in the air, on its side or on its roof.
         self._flight: FreeBody | None = None
         self._has_gravity = True
@@ -134,10 +147,21 @@ class VehicleBody:
         self._acceleration = (0.0, 0.0, 0.0)
         self._before = self._velocity = (0.0, 0.0, 0.0)
         self._vehicle = Vehicle(self.parameters)
-        #: The last control, if it always means the same, and what it meant.
+        #: The last control, what it meant, and at which speed.
         self._control: VehicleControl | None = None
         self._command = ActuatorCommand()
+        self._commanded_at = 0.0
         self.place(pose)
+
+    def fit_out(self) -> None:
+        """Have the usual engine, steering, brakes and wheels."""
+        kit = self.equipment
+        self.gearbox = None if kit.engine is None else Gearbox(kit.engine)
+        self.steering_curve = kit.steering_curve
+        self.hand_brake_force = kit.hand_brake_force
+        self.wheel_stiffness = kit.wheel_stiffness
+        p = self.usual
+        self.wheel_damping = _WHEELS * kit.wheel_damping / (p.wheel_radius * p.wheel_radius * p.mass)
 
     def place(self, pose: Transform) -> None:
         """Teleport; velocity relative to the body and actuators do not change.
@@ -220,69 +244,96 @@ class VehicleBody:
         if self._flight is not None:
             self._flight.has_gravity = enabled
 
-    def equip(self, parameters: VehicleParameters) -> None:
-        """Go on with other parameters, from the present state; a trigger's friction stays."""
-        slip = self._slip
-        self._slip = self._dry = None
-        self._put_on(parameters)
-        self.set_friction(slip)
+    def equip(self, parameters: VehicleParameters, grips: Four | None = None) -> None:
+        """Go on with other parameters, from the present state; a trigger's friction stays.
 
-    def _put_on(self, parameters: VehicleParameters) -> None:
-        old = self._vehicle
-        new = Vehicle(parameters, old.x, old.y, old.yaw)
+        :param grips: friction of each tyre [1], where they are not alike
+        """
+        self.own_parameters, self.own_grips = parameters, grips
+        self._put_on()
+
+    def set_patches(self, patches: Patches) -> None:
+        """Let each tyre have the friction of the ground that it is on [1], or its own (None)."""
+        wanted = None if patches == _DRY else patches
+        if wanted != self._patches:
+            self._patches = wanted
+            self._put_on()
+
+    def _put_on(self) -> None:
+        """Drive with the parameters, on the tyres that there are now, from the present state."""
+        parameters, old, grips = self.own_parameters, self._vehicle, self.grips()
+        self._split = None
+        if grips != (grips[0],) * _WHEELS:
+            parameters = with_friction(parameters, mean_grip(parameters, grips))
+            self._split = SplitGripVehicle(
+                parameters, old.x, old.y, old.yaw, grips=grips, along=self.usual.friction,
+                track=self.equipment.track,
+            )  # fmt: skip
+        elif self._patches is not None:
+            parameters = with_friction(parameters, grips[0])
+        new: Vehicle = self._split or Vehicle(parameters, old.x, old.y, old.yaw)
         new.vx, new.vy, new.yaw_rate = old.vx, old.vy, old.yaw_rate
         new.throttle, new.brake, new.steer_angle = old.throttle, old.brake, old.steer_angle
         new.distance = old.distance
         self.parameters, self.mass, self._vehicle = parameters, parameters.mass, new
         self._on_road.vehicle = new
+        self._control = None
         if self._flight is not None:
             self._flight.shape = self._shape()
 
-    def set_friction(self, friction: float | None) -> None:
-        """Let the tyres have a friction [1], or their own again (None).
+    def grips(self) -> Four:
+        """Friction of each tyre [1]: that of its ground, else its own."""
+        p = self.own_parameters
+        alike = p.friction * p.lateral_grip
+        grips = self.own_grips or (alike, alike, alike, alike)
+        if self._patches is None:
+            return grips
+        a, b, c, d = (
+            own if patch is None else max(patch, _LEAST_FRICTION)
+            for own, patch in zip(grips, self._patches, strict=True)
+        )
+        return a, b, c, d
 
-        Sideways it is what ``tire_friction`` is; along the vehicle it can only make less.
-        """
-        if friction == self._slip:
-            return
-        base = self._dry or self.parameters
-        self._slip = friction
-        if friction is None:
-            self._dry = None
-            self._put_on(base)
-            return
-        self._dry = base
-        self._put_on(with_friction(base, friction))
+    def is_on_patch(self) -> bool:
+        """Whether a wheel has the friction of a trigger."""
+        return self._patches is not None
 
-    @property
-    def own_parameters(self) -> VehicleParameters:
-        """The parameters without a trigger's friction."""
-        return self._dry or self.parameters
+    def wheel_places(self) -> list[tuple[float, float]]:
+        """Where the wheels stand [m, map frame]: front left, front right, rear left, rear right."""
+        p, half = self.parameters, 0.5 * self.equipment.track
+        x, y, sin, cos = self._vehicle.x, self._vehicle.y, self._sin, self._cos
+        return [
+            (x + ahead * cos - left * sin, y + ahead * sin + left * cos)
+            for ahead in (p.front_axle, -p.rear_axle)
+            for left in (half, -half)
+        ]
 
-    @property
-    def felt_friction(self) -> float | None:
-        """Friction of the trigger that the vehicle is in, None outside."""
-        return self._slip
+    def height(self) -> float:
+        """Of the ground below, or of the origin in the air [m]."""
+        return self._on_road.z if self._flight is None else self._flight.origin[2]
 
-    def wheel_forces(self) -> tuple[WheelForces, WheelForces]:
-        """What a front and a rear tyre do; nothing in the air."""
+    def wheel_forces(self) -> list[WheelForces]:
+        """What each tyre does; nothing in the air."""
         if self._flight is not None:
-            return _NO_FORCES, _NO_FORCES
+            return [_NO_FORCES] * _WHEELS
         p, v = self.parameters, self._vehicle
         base = p.wheelbase
         speed = max(abs(v.vx), _SLIP_SPEED)
-        forces = []
-        for along, load, stiffness, angle in (
-            (p.front_axle, p.rear_axle, p.front_stiffness, v.steer_angle),
-            (-p.rear_axle, p.front_axle, p.rear_stiffness, 0.0),
-        ):
+        grips, forces = self.grips(), []
+        for wheel in range(_WHEELS):
+            along, load, stiffness, angle = (
+                (p.front_axle, p.rear_axle, p.front_stiffness, v.steer_angle)
+                if wheel < _FRONT
+                else (-p.rear_axle, p.front_axle, p.rear_stiffness, 0.0)
+            )
             slip = atan((v.vy + along * v.yaw_rate) / speed) - angle
             newtons = 0.5 * p.mass * GRAVITY * load / base
-            limit = p.friction * p.lateral_grip * newtons
+            limit = grips[wheel] * newtons
             lateral = min(limit, max(-limit, -stiffness * slip * newtons))
-            # The model drives and brakes all four wheels alike.
-            forces.append(WheelForces(slip, newtons, 0.25 * p.mass * v.ax, lateral))
-        return forces[0], forces[1]
+            # Wheels that are alike drive and brake alike.
+            push = 0.25 * p.mass * v.ax if self._split is None else self._split.pushes[wheel]
+            forces.append(WheelForces(slip, newtons, push, lateral, grips[wheel]))
+        return forces
 
     def begin_step(self) -> None:
         """Remember the velocity from which the acceleration of the step is taken."""
@@ -296,7 +347,7 @@ class VehicleBody:
             self._fly(dt, self._flight)
             return
         self._hold()
-        if self.wheel_damping > 0.0:
+        if self.wheel_damping > 0.0 and self._held is None:
             self._vehicle.vx -= self._vehicle.vx * min(1.0, self.wheel_damping * dt)
         self._on_road.step(dt, self._commanded(dt, control))
         self._hold()
@@ -308,19 +359,21 @@ class VehicleBody:
 
     def _commanded(self, dt: float, control: VehicleControl) -> ActuatorCommand:
         """What a control means for pedals and steering now."""
-        throttle, steer, brake, hand_brake, reverse, manual, gear = control
-        varies = self.gearbox is not None or hand_brake or (manual and gear <= 0)
-        varies = varies or bool(self.steering_curve)
-        if not varies and control is self._control:
+        box, speed = self.gearbox, self._vehicle.vx
+        if control is self._control and (
+            box is None or (speed == self._commanded_at and box.is_steady)
+        ):
             return self._command
-        self._control = None if varies else control
-        reverse = reverse or (manual and gear < 0)
+        throttle, steer, brake, hand_brake, reverse, manual, gear = control
         neutral = manual and gear == 0
-        throttle, speed = 0.0 if neutral else throttle, self._vehicle.vx
-        if self.gearbox is not None:
-            self.gearbox.step(dt, speed, gear if manual else None, reverse)
-            throttle = self._geared(self.gearbox, throttle, speed)
+        reverse = reverse or (manual and gear < 0)
+        throttle = 0.0 if neutral else throttle
+        varies = bool(self.steering_curve) and box is None
+        if box is not None:
+            box.step(dt, speed, gear if manual else None, reverse)
+            throttle = self._geared(box, throttle, speed)
         elif neutral:
+            varies = True
             reverse = speed < 0.0
             throttle = self._idle(abs(speed), reverse)
         if self.steering_curve:
@@ -328,9 +381,10 @@ class VehicleBody:
         if hand_brake and self.hand_brake_force is not None:
             brake = max(brake, min(1.0, self.hand_brake_force / self.parameters.max_brake_force))
             hand_brake = False
-        steer = frames.steer_to_ros(steer)
+        self._control = None if varies else control
+        self._commanded_at = speed
         # In half the time of a call of the class.
-        values = throttle, brake, steer, reverse, hand_brake
+        values = throttle, brake, frames.steer_to_ros(steer), reverse, hand_brake
         self._command = tuple.__new__(ActuatorCommand, values)
         return self._command
 
@@ -419,6 +473,14 @@ class VehicleBody:
     def forward_speed(self) -> float:
         """Speed along the vehicle [m/s]."""
         return self._vehicle.vx
+
+    def steer_range(self) -> float:
+        """Largest angle of the front wheels at this speed [rad]."""
+        most = self.parameters.max_steer_angle
+        if not self.steering_curve:
+            return most
+        share = interpolated(self.steering_curve, abs(self._vehicle.vx) * _MS_TO_KMH)
+        return most * share if share > 0.0 else most
 
     def steer_angle_degrees(self) -> float:
         """Angle of the front wheels, positive to the right."""

@@ -1,12 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Engine and gearbox of a vehicle whose client has set them (``VehiclePhysicsControl``).
+"""Engine and gearbox of a vehicle (``VehiclePhysicsControl``).
 
-The drive of the vehicles themselves is an ideal one of constant force, then of constant power. A
-torque curve with gears takes its place: it says which force the wheels get at full throttle.
+A torque curve with gears says which force the wheels get at full throttle.
 """
 
 from __future__ import annotations
 
+from functools import lru_cache
 from typing import Final, NamedTuple
 
 from ros2_cosim.core.kernel.exactmath import PI
@@ -15,7 +15,10 @@ from ros2_cosim.core.kernel.exactmath import PI
 _SLIPPING: Final = 0.1
 #: The limiter takes the force back over the last part of the engine speed, as a share of it.
 _LIMITER: Final = 0.05
-_TO_RPM: Final = 60.0 / (2.0 * PI)
+#: Of the table of forces, from standstill to the largest engine speed.
+_STEPS: Final = 160
+#: [1/min per rad/s]
+TO_RPM: Final = 60.0 / (2.0 * PI)
 
 Curve = tuple[tuple[float, float], ...]
 
@@ -32,7 +35,7 @@ class Gear(NamedTuple):
 
 
 class DriveEngine(NamedTuple):
-    """What a client has set.
+    """An engine and its gears.
 
     :ivar curve: torque [N m] at engine speeds [1/min], in increasing order
     :ivar max_rpm: largest engine speed [1/min]
@@ -44,6 +47,8 @@ class DriveEngine(NamedTuple):
     :ivar damping: torque over speed of the engine [N m s] at full throttle, and without throttle;
         None: the drag of the vehicle's class
     :ivar clutch: torque over the difference of speeds [N m s]; 0: it does not slip
+    :ivar final: the part of all ratios that the axle has
+    :ivar apart: damping with an open clutch [N m s], which no motion shows
     """
 
     curve: Curve
@@ -55,25 +60,85 @@ class DriveEngine(NamedTuple):
     inertia: float = 0.0
     damping: tuple[float, float] | None = None
     clutch: float = 0.0
+    final: float = 1.0
+    apart: float = 0.0
 
     def largest_force(self) -> float:
         """Of all gears and engine speeds [N]."""
         torque = max(torque for _, torque in self.curve)
         return torque * max(gear.ratio for gear in self.gears) / self.radius
 
+    def largest_drag(self) -> float:
+        """Of the damping without throttle, at any speed [N]."""
+        if self.damping is None:
+            return 0.0
+        gearing = max(gear.ratio for gear in self.gears) / self.radius
+        return max(self.damping) * self.max_rpm / TO_RPM * gearing
+
     def top_speed(self) -> float:
         """At the largest engine speed in the longest gear [m/s]."""
-        return self.max_rpm / _TO_RPM / min(gear.ratio for gear in self.gears) * self.radius
+        return self.max_rpm / TO_RPM / min(gear.ratio for gear in self.gears) * self.radius
+
+
+@lru_cache(maxsize=1024)
+def _forces(engine: DriveEngine, gear: int) -> list[float]:
+    """Force at the wheels at full throttle in a gear [N], at equal steps of the wheels' speed.
+
+    They go from standstill to the largest engine speed; the clutch slips at the slowest ones.
+    """
+    ratio, most = engine.gears[gear].ratio, engine.max_rpm
+    found = []
+    for step in range(_STEPS):
+        turns = max(step / _STEPS, _SLIPPING) * most
+        force = max(0.0, _passed_on(engine, turns) * ratio / engine.radius)
+        room = (1.0 - turns / most) / _LIMITER
+        found.append(force * room if room < 1.0 else force)
+    return [*found, 0.0]
+
+
+def _passed_on(engine: DriveEngine, turns: float) -> float:
+    """What the clutch passes on at full throttle [N m], at turns of the wheels' side [1/min].
+
+    The engine turns faster than the other side of the clutch by as much as the torque needs.
+    """
+    torque = interpolated(engine.curve, turns)
+    if engine.clutch <= 0.0:
+        return torque
+    room = engine.clutch * (engine.max_rpm - turns) / TO_RPM
+    slip = min(torque, room) / engine.clutch * TO_RPM
+    return min(interpolated(engine.curve, turns + slip), room)
 
 
 class Gearbox:
     """The gear that is in, and the change to it."""
 
-    def __init__(self, engine: DriveEngine) -> None:
+    def __init__(self, engine: DriveEngine, gear: int = 1) -> None:
         self.engine = engine
         #: 1 is the first one, -1 backwards, 0 neutral.
-        self.gear = 1
+        self.gear = gear
+        #: Whether the last step has left all as it was.
+        self.is_steady = False
         self._left = 0.0
+        self._engage()
+
+    def _engage(self) -> None:
+        """Take over what depends on the gear alone."""
+        engine = self.engine
+        number = max(self.gear, 1) - 1
+        gear = engine.gears[number]
+        self._ratio = gear.ratio
+        #: Of the wheels' speed, in steps of the table of forces.
+        self._steps = _STEPS * gear.ratio / engine.radius * TO_RPM / engine.max_rpm
+        self._table = _forces(engine, number)
+        gearing = gear.ratio / engine.radius
+        self._mass = engine.inertia * gearing * gearing
+        self._full = self._none = 0.0
+        if engine.damping is not None:
+            full, none = engine.damping
+            self._full, self._none = full * gearing * gearing, none * gearing * gearing
+        #: Slower than the first the gearbox goes one gear down, faster than the second one up.
+        to_turns = self._steps / _STEPS
+        self._slowest, self._fastest = gear.down / to_turns, gear.up / to_turns
 
     @property
     def is_open(self) -> bool:
@@ -87,38 +152,28 @@ class Gearbox:
         :param wanted: the gear that the driver has chosen by hand; None: the gearbox shifts
         :param reverse: whether the driver wants to go backwards
         """
+        self.is_steady = self._left <= 0.0
         if self._left > 0.0:
             self._left -= dt
         gear = self._next(speed, wanted, reverse)
         if gear != self.gear:
             self.gear = gear
             self._left = self.engine.switch_time
+            self._engage()
+            self.is_steady = False
 
     def force(self, speed: float) -> float:
         """Force at the wheels at full throttle [N] at a speed along the vehicle [m/s]."""
         if self.is_open:
             return 0.0
-        forwards = 0.0 - speed if self.gear < 0 else speed
-        ratio = self._ratio()
-        turns = max(forwards, 0.0) / self.engine.radius * ratio * _TO_RPM
-        if turns >= self.engine.max_rpm:
+        place = (0.0 - speed if self.gear < 0 else speed) * self._steps
+        if place >= _STEPS:
             return 0.0
-        turns = max(turns, _SLIPPING * self.engine.max_rpm)
-        force = max(0.0, self._torque(turns) * ratio / self.engine.radius)
-        room = (1.0 - turns / self.engine.max_rpm) / _LIMITER
-        return force * room if room < 1.0 else force
-
-    def _torque(self, turns: float) -> float:
-        """What the clutch passes on at full throttle [N m], at turns of the wheels' side [1/min].
-
-        The engine turns faster than the other side of the clutch by as much as the torque needs.
-        """
-        torque = interpolated(self.engine.curve, turns)
-        if self.engine.clutch <= 0.0:
-            return torque
-        room = self.engine.clutch * (self.engine.max_rpm - turns) / _TO_RPM
-        slip = min(torque, room) / self.engine.clutch * _TO_RPM
-        return min(interpolated(self.engine.curve, turns + slip), room)
+        table = self._table
+        if place <= 0.0:
+            return table[0]
+        step = int(place)
+        return table[step] + (place - step) * (table[step + 1] - table[step])
 
     def drag(self, speed: float, throttle: float, usual: float) -> float:
         """Force of the engine's damping against the motion [N].
@@ -128,49 +183,32 @@ class Gearbox:
         """
         if self.engine.damping is None:
             return (1.0 - throttle) * usual
-        full, none = self.engine.damping
-        rate = throttle * full + (1.0 - throttle) * none
-        gearing = self._ratio() / self.engine.radius
-        return rate * speed * gearing * gearing
+        return (throttle * self._full + (1.0 - throttle) * self._none) * speed
 
     def added_mass(self) -> float:
         """What of the engine's inertia the vehicle feels as mass [kg]."""
-        if self.is_open:
-            return 0.0
-        gearing = self._ratio() / self.engine.radius
-        return self.engine.inertia * gearing * gearing
-
-    def largest_drag(self) -> float:
-        """Of the damping without throttle, at any speed [N]."""
-        if self.engine.damping is None:
-            return 0.0
-        gearing = max(gear.ratio for gear in self.engine.gears) / self.engine.radius
-        return max(self.engine.damping) * self.engine.max_rpm / _TO_RPM * gearing
+        return 0.0 if self.is_open else self._mass
 
     def rpm(self, speed: float) -> float:
         """Speed of the engine [1/min]."""
         if self.gear == 0:
             return 0.0
-        return abs(speed) / self.engine.radius * self._ratio() * _TO_RPM
-
-    def _ratio(self) -> float:
-        return self.engine.gears[max(self.gear, 1) - 1].ratio
+        return abs(speed) / self.engine.radius * self._ratio * TO_RPM
 
     def _next(self, speed: float, wanted: int | None, reverse: bool) -> int:
-        gears = self.engine.gears
+        last = len(self.engine.gears)
         if wanted is not None:
-            return max(-1, min(wanted, len(gears)))
+            return max(-1, min(wanted, last))
         if reverse:
             return -1
         if self.gear < 1:
             return 1
         if self._left > 0.0 or not self.engine.is_automatic:
             return self.gear
-        turns = self.rpm(speed) / self.engine.max_rpm
-        present = gears[self.gear - 1]
-        if turns > present.up and self.gear < len(gears):
+        rolls = abs(speed)
+        if rolls > self._fastest and self.gear < last:
             return self.gear + 1
-        if turns < present.down and self.gear > 1:
+        if rolls < self._slowest and self.gear > 1:
             return self.gear - 1
         return self.gear
 

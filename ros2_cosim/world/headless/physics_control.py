@@ -1,22 +1,21 @@
 # SPDX-License-Identifier: Apache-2.0
 """A vehicle's physics in the protocol: parameters and telemetry of four wheels.
 
-The vehicle model has no suspension, and an engine with clutch and gears only where a client sets
-one (see ``gearbox``); where the protocol has a field for such a thing, a value is given that
-describes the model's behaviour best (one gear, the torque curve of a constant-power drive). Values
-that a client sets take effect. Wheels meet the surface itself, as CARLA's do with
+What is told here is what acts, and what a client sets takes effect. The vehicle model has no
+suspension. A vehicle that scenarios drive has an ideal drive: it is told as one gear with the
+torque curve of a constant power. Wheels meet the surface itself, as CARLA's do with
 ``use_sweep_wheel_collision``, whatever a client says of it.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Any, NamedTuple
 
 from ros2_cosim.core.kernel.errors import CosimError
 from ros2_cosim.core.kernel.exactmath import PI, degrees, radians, sincos, total
-from ros2_cosim.world.headless.actors import TRACK_SHARE, VehicleActor
+from ros2_cosim.world.headless.actors import VehicleActor
 from ros2_cosim.world.headless.body import with_friction
 from ros2_cosim.world.headless.decoding import boolean, listing, pair, real, structure, vector
 from ros2_cosim.world.headless.gearbox import DriveEngine, Gear, Gearbox
@@ -24,6 +23,7 @@ from ros2_cosim.world.headless.wire_types import Vector
 from ros2_cosim.world.headless.world import CallError
 from ros2_cosim.world.vehicle.parameters import GRAVITY, VehicleParameters
 
+Rows = Sequence[Sequence[float]]
 _FRONT = 2  # the first two of the four wheels are steered
 _WHEELS = 4
 _GEAR_SIZE = 3
@@ -37,6 +37,8 @@ _USUAL_CLUTCH = 10.0
 _USUAL_LOAD = 2.0
 # The tyres' friction, which is several parameters of the model.
 _FRICTION = "friction"
+#: Full steering at any speed [km/h].
+_ALL_STEERING = ((0.0, 1.0), (100.0, 1.0))
 # No drag at all, as the model computes it [m^2]; the most power that it takes [W].
 _NO_DRAG = 1.0e-9
 _MOST_POWER = 9.0e8
@@ -44,33 +46,47 @@ _MOST_POWER = 9.0e8
 
 def physics_control(vehicle: VehicleActor) -> list[Any]:
     """VehiclePhysicsControl of the protocol: as the client has set it, else the model's."""
-    felt = vehicle.body.felt_friction
+    body = vehicle.body
     if vehicle.own_physics is not None:
-        if felt is None:
+        if not body.is_on_patch():
             return vehicle.own_physics
-        own = _of_wire(vehicle.own_physics)
-        return [*own._replace(wheels=[w._replace(tire_friction=felt) for w in own.wheels])]
-    p = vehicle.body.parameters
-    max_rpm = _rpm(p, p.max_speed)
+        own, grips = _of_wire(vehicle.own_physics), body.grips()
+        wheels = zip(own.wheels, grips, strict=True)
+        return [*own._replace(wheels=[w._replace(tire_friction=grip) for w, grip in wheels])]
+    p = body.parameters
+    engine = _ideal_engine(p) if body.gearbox is None else body.gearbox.engine
+    # An ideal drive has neither an engine's inertia nor a clutch.
+    inertia, clutch = _USUAL_INERTIA, _USUAL_CLUTCH
+    if body.gearbox is not None:
+        inertia, clutch = engine.inertia, engine.clutch
+    full, engaged = engine.damping or (0.0, 0.0)
     return [
-        [list(point) for point in _torque_curve(p, max_rpm)],
-        max_rpm,
-        _USUAL_INERTIA,
-        p.engine_braking_force * p.wheel_radius / max_rpm,
-        p.engine_braking_force * p.wheel_radius / max_rpm,
-        0.0,
-        True,
-        0.0,
-        _USUAL_CLUTCH,
-        1.0,
-        [[1.0, 0.0, 1.0]],
+        [list(point) for point in engine.curve],
+        engine.max_rpm,
+        inertia,
+        full,
+        engaged,
+        engine.apart,
+        engine.is_automatic,
+        engine.switch_time,
+        clutch,
+        engine.final,
+        [[gear.ratio / engine.final, gear.down, gear.up] for gear in engine.gears],
         p.mass,
-        p.drag_area,
+        p.drag_area / body.equipment.frontal_area,
         Vector(0.0, 0.0, p.cg_height),
-        [[0.0, 1.0], [100.0, 1.0]],  # full steering at any speed [km/h]
+        [list(point) for point in body.steering_curve or _ALL_STEERING],
         [_wheel(vehicle, index) for index in range(_WHEELS)],
         False,
     ]
+
+
+def _ideal_engine(p: VehicleParameters) -> DriveEngine:
+    """What describes a drive of constant force, then of constant power, best."""
+    max_rpm = _rpm(p, p.max_speed)
+    drag = p.engine_braking_force * p.wheel_radius / max_rpm
+    curve, gear = tuple(_torque_curve(p, max_rpm)), Gear(1.0, 0.0, 1.0)
+    return DriveEngine(curve, max_rpm, (gear,), 0.0, True, p.wheel_radius, damping=(drag, drag))
 
 
 class Wheel(NamedTuple):
@@ -134,7 +150,8 @@ def apply_physics(vehicle: VehicleActor, control: PhysicsControl) -> None:
     :raises CallError: naming what the model cannot take
     """
     # One branch for each thing that a client may set: parts of it would share all of the numbers.
-    old = vehicle.body.own_parameters
+    body = vehicle.body
+    old = body.own_parameters
     now = _of_wire(physics_control(vehicle))
     wheels, curve = control.wheels, control.torque_curve
     if len(wheels) != _WHEELS:
@@ -156,14 +173,14 @@ def apply_physics(vehicle: VehicleActor, control: PhysicsControl) -> None:
         raise CallError("physics control: damping_rate and long_stiff_value must be at least 0")
     if abs(control.center_of_mass.y - now.center_of_mass.y) > _ROUNDING:
         raise CallError("physics control: center_of_mass.y must stay: vehicles are symmetric")
-    box = vehicle.body.gearbox
+    box = body.gearbox
     engine = _engine(control, now, radius, None if box is None else box.engine)
     force, top = engine.largest_force(), engine.top_speed()
     forwards = control.center_of_mass.x - now.center_of_mass.x
     changes: dict[str, Any] = {
         "mass": control.mass,
         "yaw_inertia": old.yaw_inertia * control.mass / old.mass,
-        "drag_area": max(control.drag_coefficient, _NO_DRAG),
+        "drag_area": max(control.drag_coefficient * body.equipment.frontal_area, _NO_DRAG),
         "cg_height": control.center_of_mass.z,
         "front_axle": old.front_axle - forwards,
         "rear_axle": old.rear_axle + forwards,
@@ -176,44 +193,44 @@ def apply_physics(vehicle: VehicleActor, control: PhysicsControl) -> None:
         "max_brake_force": total(wheel.max_brake_torque for wheel in wheels) / radius,
         "front_stiffness": _stiffness(wheels[:_FRONT]),
         "rear_stiffness": _stiffness(wheels[_FRONT:]),
-        "engine_braking_force": max(vehicle.body.usual_drag, Gearbox(engine).largest_drag()),
+        "engine_braking_force": max(body.usual_drag, engine.largest_drag()),
     }
     same = _same(now, control)
     unchanged = {name for name, is_same in same.items() if is_same}
+    grips = None
     try:
         parameters = replace(old, **{n: v for n, v in changes.items() if n not in unchanged})
         if _FRICTION not in unchanged:
-            friction = total(wheel.tire_friction for wheel in wheels) / _WHEELS
+            frictions = [wheel.tire_friction for wheel in wheels]
+            friction = total(frictions) / _WHEELS
             parameters = with_friction(_on_usual_tyres(vehicle, parameters), friction)
+            if min(frictions) < max(frictions):
+                a, b, c, d = frictions
+                grips = a, b, c, d
     except CosimError as error:
         raise CallError(f"physics control: {error}") from None
-    body = vehicle.body
-    body.equip(parameters)
-    if not same["max_drive_force"] or body.gearbox is not None:
-        gear = 1 if body.gearbox is None else body.gearbox.gear
-        body.gearbox = Gearbox(engine)
-        body.gearbox.gear = min(gear, len(engine.gears))
-    mean = total(wheel.damping_rate for wheel in wheels) / (radius * radius)
+    if not same["max_drive_force"]:
+        body.gearbox = Gearbox(engine, 1 if box is None else min(box.gear, len(engine.gears)))
     if not same["hand_brake"]:
         torque = total(wheel.max_handbrake_torque for wheel in wheels)
         body.hand_brake_force = max(torque, 0.0) / radius
     if not same["wheel_damping"]:
+        mean = total(wheel.damping_rate for wheel in wheels) / (radius * radius)
         body.wheel_damping = mean / parameters.mass
+    elif "mass" not in unchanged:
+        body.wheel_damping *= old.mass / parameters.mass
     if not same["wheel_stiffness"]:
         body.wheel_stiffness = total(wheel.long_stiff_value for wheel in wheels) / _WHEELS
-    if control.steering_curve != [tuple(point) for point in now.steering_curve]:
+    if not same["steering"]:
         body.steering_curve = tuple(sorted(control.steering_curve))
+    body.equip(parameters, grips if _FRICTION not in unchanged else body.own_grips)
     vehicle.own_physics = list(control)
 
 
 def restore_physics(vehicle: VehicleActor) -> None:
     """Let a vehicle go on with the physics of its blueprint: what clients have set is forgotten."""
-    body = vehicle.body
-    body.equip(body.usual)
-    body.gearbox = None
-    body.steering_curve = ()
-    body.wheel_damping = body.wheel_stiffness = 0.0
-    body.hand_brake_force = None
+    vehicle.body.fit_out()
+    vehicle.body.equip(vehicle.body.usual)
     vehicle.own_physics = None
 
 
@@ -254,7 +271,7 @@ def _engine(
     return DriveEngine(
         tuple(sorted(control.torque_curve)), control.max_rpm, gears,
         max(control.gear_switch_time, 0.0), control.use_gear_autobox, radius,
-        inertia, damping, clutch,
+        inertia, damping, clutch, control.final_ratio, control.damping_disengaged,
     )  # fmt: skip
 
 
@@ -287,22 +304,20 @@ def _same(now: PhysicsControl, wanted: PhysicsControl) -> dict[str, bool]:
         pairs = zip(now.wheels, wanted.wheels, strict=True)
         return all(near(field(a), field(b)) for a, b in pairs)
 
-    curves = len(now.torque_curve) == len(wanted.torque_curve) and all(
-        near(p, q)
-        for a, b in zip(now.torque_curve, wanted.torque_curve, strict=True)
-        for p, q in zip(a, b, strict=True)
-    )
+    def alike(a: Rows, b: Rows) -> bool:
+        return len(a) == len(b) and all(
+            near(p, q)
+            for row, other in zip(a, b, strict=True)
+            for p, q in zip(row, other, strict=True)
+        )
+
+    curves = alike(now.torque_curve, wanted.torque_curve)
     gears = (
         near(now.final_ratio, wanted.final_ratio)
         and near(now.max_rpm, wanted.max_rpm)
         and near(now.gear_switch_time, wanted.gear_switch_time)
         and now.use_gear_autobox == wanted.use_gear_autobox
-        and len(now.forward_gears) == len(wanted.forward_gears)
-        and all(
-            near(a, b)
-            for old, new in zip(now.forward_gears, wanted.forward_gears, strict=True)
-            for a, b in zip(old, new, strict=True)
-        )
+        and alike(now.forward_gears, wanted.forward_gears)
     )
     radius = wheels(lambda wheel: wheel.radius)
     engine = (
@@ -330,7 +345,8 @@ def _same(now: PhysicsControl, wanted: PhysicsControl) -> dict[str, bool]:
         "max_brake_force": radius and wheels(lambda wheel: wheel.max_brake_torque),
         "front_stiffness": stiffness,
         "rear_stiffness": stiffness,
-        "engine_braking_force": _same_damping(now, wanted),
+        "engine_braking_force": drive,
+        "steering": alike(now.steering_curve, wanted.steering_curve),
         "hand_brake": wheels(lambda wheel: wheel.max_handbrake_torque),
         "wheel_damping": wheels(lambda wheel: wheel.damping_rate),
         "wheel_stiffness": wheels(lambda wheel: wheel.long_stiff_value),
@@ -339,24 +355,22 @@ def _same(now: PhysicsControl, wanted: PhysicsControl) -> dict[str, bool]:
 
 
 def telemetry(vehicle: VehicleActor) -> list[Any]:
-    """VehicleTelemetryData of the protocol; the wheels of an axle do the same.
+    """VehicleTelemetryData of the protocol.
 
-    As in CARLA the slip of a tyre is an angle [rad] sideways and a ratio along the vehicle; wheels
-    whose stiffness along it no client has set roll without slip.
+    As in CARLA the slip of a tyre is an angle [rad] sideways and a ratio along the vehicle.
     """
     body = vehicle.body
     p = body.parameters
     speed = body.forward_speed()
     control = vehicle.control
-    friction = p.friction * p.lateral_grip
     rest = p.mass * GRAVITY / _WHEELS
     wheels = []
     for tyre in body.wheel_forces():
         slip = tyre.longitudinal / (body.wheel_stiffness * GRAVITY) if body.wheel_stiffness else 0.0
         omega = speed * (1.0 + slip) / p.wheel_radius
-        most = max(friction * tyre.load, 1.0)
+        most = max(tyre.friction * tyre.load, 1.0)
         torque = tyre.longitudinal * p.wheel_radius
-        wheels.append([friction, 0.0 - tyre.slip, slip, omega, tyre.load, tyre.load / rest, torque,
+        wheels.append([tyre.friction, 0.0 - tyre.slip, slip, omega, tyre.load, tyre.load / rest, torque,
                        tyre.longitudinal, 0.0 - tyre.lateral, tyre.longitudinal / most,
                        0.0 - tyre.lateral / most])  # fmt: skip
     drag = p.drag_area
@@ -368,7 +382,7 @@ def telemetry(vehicle: VehicleActor) -> list[Any]:
         _rpm(p, abs(speed)) if body.gearbox is None else body.gearbox.rpm(speed),
         vehicle.gear(),
         drag,
-        [list(wheels[index // _FRONT]) for index in range(_WHEELS)],
+        wheels,
     ]
 
 
@@ -388,10 +402,11 @@ def _torque_curve(p: VehicleParameters, max_rpm: float) -> list[tuple[float, flo
 
 
 def _wheel(vehicle: VehicleActor, index: int) -> list[Any]:
-    p = vehicle.body.parameters
+    body = vehicle.body
+    p = body.parameters
     (x, y, z), rotation = vehicle.state.transform
     along = p.front_axle if index < _FRONT else -p.rear_axle
-    across = 0.5 * TRACK_SHARE * p.width * (1.0 if index % 2 else -1.0)
+    across = 0.5 * body.equipment.track * (1.0 if index % 2 else -1.0)
     sin, cos = sincos(radians(rotation.yaw))
     hub = Vector(  # the one place where the protocol has centimetres
         100.0 * (x + along * cos - across * sin),
@@ -400,15 +415,19 @@ def _wheel(vehicle: VehicleActor, index: int) -> list[Any]:
     )
     max_angle = degrees(p.max_steer_angle) if index < _FRONT else 0.0
     brake_torque = p.max_brake_force * p.wheel_radius / _WHEELS
+    hand_brake = 4.0 * brake_torque
+    if body.hand_brake_force is not None:
+        hand_brake = body.hand_brake_force * p.wheel_radius
+    damping = body.wheel_damping * p.mass * p.wheel_radius * p.wheel_radius / _WHEELS
     return [
-        p.friction * p.lateral_grip,
-        0.25,
+        body.grips()[index],
+        damping,
         max_angle,
         100.0 * p.wheel_radius,
         brake_torque,
-        0.0 if index < _FRONT else 2.0 * brake_torque,
+        0.0 if index < _FRONT else 0.5 * hand_brake,
         _USUAL_LOAD,
         p.front_stiffness if index < _FRONT else p.rear_stiffness,
-        1000.0,
+        body.wheel_stiffness,
         hub,
     ]

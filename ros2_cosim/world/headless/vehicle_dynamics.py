@@ -1,25 +1,34 @@
 # SPDX-License-Identifier: Apache-2.0
 """The dynamics that the vehicles of CARLA 0.9.16 move with.
 
-Masses are kerb masses of the products that the vehicles are modelled on,
-rounded (two-wheelers with a rider of 75 kg); CARLA's own vehicles mostly stay near them. Forces,
-powers and resistances are those of a class of vehicles, scaled to the mass.
+What clients drive has the figures of its product (``vehicle_figures``): masses, axles, drag,
+engine and gears. What scenarios drive has forces, powers and resistances of its class, scaled to a
+mass, because the controllers of scenarios know those.
 """
 
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import Final
+from typing import Final, NamedTuple
 
+from ros2_cosim.core.kernel.exactmath import PI, radians
+from ros2_cosim.world.headless.gearbox import TO_RPM, Curve, DriveEngine, Gear
+from ros2_cosim.world.headless.vehicle_figures import (
+    CommonFigures,
+    DriveFigures,
+    Figure,
+    VehicleFigures,
+    figure_table,
+)
 from ros2_cosim.world.headless.wire_types import Vector
-from ros2_cosim.world.vehicle.parameters import VEHICLES, VehicleParameters
+from ros2_cosim.world.vehicle.parameters import GRAVITY, VEHICLES, VehicleParameters
 
 #: Friction of the tyres of CARLA's vehicles sideways (``tire_friction``): they take bends at more
-#: than gravity, and CARLA's traffic manager counts on it. Along the vehicle the class's own holds.
+#: than gravity, and CARLA's traffic manager counts on it. Along the vehicle that of its class
+#: holds.
 TYRE_FRICTION: Final = 3.5
 
-#: Angle of the front wheels at full steering [rad]: CARLA's 70 degrees. It reaches them in 0.4 s.
-_STEER_RANGE: Final = 1.22
+#: The steering reaches its largest angle in 0.4 s [rad/s].
 _STEER_RATE: Final = 3.05
 
 #: Highest centre of mass as a share of the wheelbase. The traffic manager brakes hard in bends at
@@ -28,16 +37,52 @@ _LOW_CENTRE: Final = 0.12
 
 #: Kinds of vehicles whose class has another name.
 _CLASSES: Final = {"car": "sedan", "bus": "truck"}
+#: No power limits an engine of a torque curve [W].
+_MOST_POWER: Final = 9.0e8
+_KILO: Final = 1000.0
+_KMH: Final = 3.6
+#: Beyond the speed up to which an electric engine has its largest torque, at these multiples of it.
+_FALLING: Final = (1.25, 1.6, 2.0, 2.6, 3.4, 4.5, 6.0)
+
+
+class Equipment(NamedTuple):
+    """What a vehicle has beside ``VehicleParameters``.
+
+    :ivar engine: None: an ideal drive of constant force, then of constant power
+    :ivar steering_curve: share of the steering range over the speed [km/h]; (): all of it
+    :ivar track: between the wheels of an axle [m]
+    :ivar frontal_area: [m^2]
+    :ivar hand_brake_force: [N]; None: it locks the rear axle
+    :ivar wheel_damping: of a wheel [N m s]
+    :ivar wheel_stiffness: along the vehicle [N per slip and m/s^2]; 0: no wheel slips
+    """
+
+    engine: DriveEngine | None
+    steering_curve: Curve
+    track: float
+    frontal_area: float
+    hand_brake_force: float | None = None
+    wheel_damping: float = 0.0
+    wheel_stiffness: float = 0.0
+
+
+class DrivenVehicle(NamedTuple):
+    """How a vehicle moves."""
+
+    parameters: VehicleParameters
+    equipment: Equipment
 
 
 def dynamics_of(
-    name: str, base_type: str, extent: Vector, mass: float
-) -> tuple[VehicleParameters, VehicleParameters]:
-    """The dynamics of a vehicle as clients drive it, and with the steering of its class.
+    name: str, base_type: str, extent: Vector, mass: float, hull_width: float = 0.0
+) -> tuple[DrivenVehicle, DrivenVehicle]:
+    """A vehicle as clients drive it, and as scenarios drive it.
 
-    The first are the class's dynamics with the size and mass of the vehicle, CARLA's steering, and
-    a centre of mass that is low enough for CARLA's traffic manager. The second have the steering
-    of a real car, and the centre of mass of the class where ``mass`` is 0, which means the class's.
+    The second has the dynamics of its class, scaled to ``mass`` and length, and the steering of a
+    real car; ``mass`` 0 means that of the class, and its centre of mass.
+
+    :param extent: half sizes of the box [m]
+    :param hull_width: half width without mirrors [m], 0 where that is the box
     """
     base = VEHICLES[_CLASSES.get(base_type, base_type)]
     length = 2.0 * extent.x
@@ -62,6 +107,122 @@ def dynamics_of(
             engine_braking_force=base.engine_braking_force * heavier,
             max_brake_force=base.max_brake_force * heavier,
         )
-    low = replace(real, cg_height=min(real.cg_height, _LOW_CENTRE * real.wheelbase))
-    carla = replace(low, max_steer_angle=_STEER_RANGE, max_steer_rate=_STEER_RATE)
-    return carla, low if mass else real
+        real = replace(real, cg_height=min(real.cg_height, _LOW_CENTRE * real.wheelbase))
+    width = 2.0 * (hull_width or extent.y)
+    own = _own(name, base_type, extent, width)
+    track = figure_table().everywhere.track_share * width
+    return own, DrivenVehicle(real, Equipment(None, (), track, own.equipment.frontal_area))
+
+
+def _own(name: str, base_type: str, extent: Vector, width: float) -> DrivenVehicle:
+    """A vehicle with its own figures; ``width`` is that of what fills its box."""
+    table = figure_table()
+    every, own = table.everywhere, table.vehicles[name.removeprefix("vehicle.")]
+    kind = table.classes[own.vehicle_class or base_type]  # type: ignore[index]
+    drive = table.drives[own.drive or kind.drive]
+    base = VEHICLES[kind.dynamics]
+    length, height = 2.0 * extent.x, 2.0 * extent.z
+    mass, longer = own.mass[0], length / base.length
+    heavier = mass / base.mass
+    wheelbase = _or(own.wheelbase, base.wheelbase * longer)
+    front = _or(own.front_axle, wheelbase * base.front_axle / base.wheelbase)
+    radius = _or(own.wheel_radius, base.wheel_radius)
+    area = _or(own.frontal_area, every.box_share * width * height)
+    engine = _engine(own, drive, every, base, radius, heavier)
+    force, top = engine.largest_force(), engine.top_speed()
+    parameters = replace(
+        base,
+        name=name,
+        length=length,
+        width=2.0 * extent.y,
+        height=height,
+        mass=mass,
+        yaw_inertia=base.yaw_inertia * heavier * longer * longer,
+        front_axle=front,
+        rear_axle=wheelbase - front,
+        cg_height=min(base.cg_height, _LOW_CENTRE * wheelbase),
+        wheel_radius=radius,
+        drag_area=_or(own.drag_coefficient, kind.drag_coefficient) * area,
+        max_drive_force=force,
+        max_power=min(force * top, _MOST_POWER),
+        max_speed=top,
+        engine_braking_force=max(base.engine_braking_force * heavier, engine.largest_drag()),
+        max_brake_force=base.max_brake_force * heavier,
+        lateral_grip=_or(own.tire_friction, every.tire_friction) / base.friction,
+        max_steer_angle=radians(_or(own.max_steer_angle, every.max_steer_angle)),
+        max_steer_rate=_STEER_RATE,
+    )
+    return DrivenVehicle(
+        parameters,
+        Equipment(
+            engine,
+            every.steering_curve,
+            _or(own.track, every.track_share * width),
+            area,
+            every.hand_brake * mass * GRAVITY,
+            every.wheel_damping,
+            every.wheel_stiffness,
+        ),
+    )
+
+
+def _engine(
+    own: VehicleFigures,
+    drive: DriveFigures,
+    every: CommonFigures,
+    base: VehicleParameters,
+    radius: float,
+    heavier: float,
+) -> DriveEngine:
+    """The engine with its gears; its torque is that which the wheels get."""
+    most = _or(own.max_rpm, drive.max_rpm)
+    gears = drive.gears if own.gears is None else own.gears[0]
+    curve = _torque_curve(own, drive, most, base.max_power * heavier / _KILO)
+    curve = tuple((rpm, every.efficiency * torque) for rpm, torque in curve)
+    largest = max(torque for _, torque in curve)
+    # Without a ratio of its own it is geared for its own top speed, or for that of its class.
+    top = drive.gearing * (base.max_speed if own.top is None else own.top[0] / _KMH)
+    final = _or(own.final_ratio, most / TO_RPM * radius / (top * gears[-1]))
+    full, engaged, apart = (rate * largest for rate in drive.damping)
+    return DriveEngine(
+        curve,
+        most,
+        tuple(Gear(ratio * final, every.down, every.up) for ratio in gears),
+        drive.switch_time,
+        True,
+        radius,
+        drive.inertia * largest,
+        (full, engaged),
+        every.clutch_per_torque * largest,
+        final,
+        apart,
+    )
+
+
+def _torque_curve(own: VehicleFigures, drive: DriveFigures, most: float, usual: float) -> Curve:
+    """Torque [N m] over engine speed [1/min]: flat at its peak, then through the largest power.
+
+    :param most: largest engine speed [1/min]
+    :param usual: power of the class [kW]
+    """
+    if own.torque_curve is not None:
+        return own.torque_curve[0]
+    power = _or(own.power, usual)
+    # What turns faster has less torque.
+    slower = min(1.0, drive.max_rpm / most)
+    torque = _or(own.torque, drive.torque_per_power * power * slower)
+    if drive.peak is None:
+        corner = power * _KILO / torque * TO_RPM
+        falling = [corner * share for share in _FALLING if corner * share < most]
+        ends = [(rpm, torque * corner / rpm) for rpm in (*falling, most) if rpm > corner]
+        return ((0.0, torque), (min(corner, most), torque), *ends)
+    first, last = own.peak[0] if own.peak else (drive.peak[0] * most, drive.peak[1] * most)
+    at = max(_or(own.power_rpm, drive.power_at * most), last)
+    there = min(torque, power * _KILO * 60.0 / (2.0 * PI * at))
+    points = [(0.0, drive.low * torque), (first, torque), (last, torque), (at, there)]
+    points += [(most, drive.high * there)]
+    return tuple(point for n, point in enumerate(points) if n == 0 or point[0] > points[n - 1][0])
+
+
+def _or(figure: Figure | None, otherwise: float) -> float:
+    return otherwise if figure is None else figure[0]

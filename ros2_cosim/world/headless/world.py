@@ -480,7 +480,7 @@ class World:
         for vehicle in vehicles:
             demand = vehicle.ackermann.demand
             if demand is not None:
-                speed, most = vehicle.body.forward_speed(), vehicle.body.parameters.max_steer_angle
+                speed, most = vehicle.body.forward_speed(), vehicle.body.steer_range()
                 vehicle.control = vehicle.ackermann.controls(demand, speed, most, dt)
             vehicle.body.step(dt, vehicle.control)
         for walker in self._walkers.values():
@@ -490,13 +490,17 @@ class World:
             self._contacts.setdefault(actor, {}).setdefault(other, impulse)
 
     def _feel_triggers(self) -> None:
-        """Give every vehicle the friction of the newest trigger that it is in, else its own."""
+        """Give every wheel the friction of the newest trigger that it is in, else its own."""
+        patches = [_Patch(self.pose(trigger), trigger) for trigger in self._triggers.values()]
+        patches.reverse()
         for vehicle in self._vehicles.values():
-            friction = None
-            for trigger in self._triggers.values():
-                if _is_inside(vehicle.state.transform.location, self.pose(trigger), trigger):
-                    friction = trigger.number("friction")
-            vehicle.body.set_friction(friction)
+            body = vehicle.body
+            z = body.height()
+            a, b, c, d = (
+                next((patch.friction for patch in patches if patch.has(x, y, z)), None)
+                for x, y in body.wheel_places()
+            )
+            body.set_patches((a, b, c, d))
 
     def _see_lights(self) -> None:
         """Tell every vehicle the light, stop or yield sign that it is at."""
@@ -562,9 +566,9 @@ class World:
         if blueprint.kind == "vehicle":
             if parent:
                 raise CallError("Spawn failed: a vehicle cannot be attached to another actor")
-            dynamics = blueprint.driven(attributes)
+            driven = blueprint.driven(attributes)
             sway = Sway(len(self._vehicles)) if blueprint.sways(attributes) else None
-            body = VehicleBody(blueprint, self.network, pose, dynamics, sway)
+            body = VehicleBody(blueprint, self.network, pose, driven, sway)
             vehicle = VehicleActor(actor_id, blueprint, description, pose, body)
             self._vehicles[actor_id] = vehicle
             actor: Actor = vehicle
@@ -609,15 +613,24 @@ def _sized(blueprint: Blueprint, attributes: Mapping[str, str]) -> Blueprint:
         raise CallError(f"Spawn failed because of invalid actor description: {error}") from None
 
 
-def _is_inside(place: Vector, pose: Transform, trigger: Actor) -> bool:
-    """Whether a place is in the box of a trigger, whose half sizes are in cm."""
-    (x, y, z), rotation = pose
-    q = frames.rotation_to_ros(rotation.pitch, rotation.yaw, rotation.roll)
-    away = frames.vector_to_ros(place.x - x, place.y - y, place.z - z)
-    half = (0.01 * trigger.number(f"extent_{axis}") for axis in "xyz")
-    return all(
-        abs(part) <= most for part, most in zip(frames.world_to_body(q, away), half, strict=True)
-    )
+class _Patch:
+    """The box of a trigger, whose half sizes are in cm, with its friction."""
+
+    def __init__(self, pose: Transform, trigger: Actor) -> None:
+        self._centre = frames.vector_to_ros(*pose.location)
+        pitch, yaw, roll = pose.rotation
+        self._turned = frames.rotation_to_ros(pitch, yaw, roll)
+        half = [0.01 * trigger.number(f"extent_{axis}") for axis in "xyz"]
+        self._length, self._width, self._height = half
+        self.friction = trigger.number("friction")
+
+    def has(self, x: float, y: float, z: float) -> bool:
+        """Whether a place of the map frame is inside."""
+        cx, cy, cz = self._centre
+        ahead, left, above = frames.world_to_body(self._turned, (x - cx, y - cy, z - cz))
+        return (
+            abs(ahead) <= self._length and abs(left) <= self._width and abs(above) <= self._height
+        )
 
 
 def _require_below(limit: float, what: str, vector: Vector) -> None:

@@ -230,7 +230,7 @@ class SumoWorld(NamedSimulator):
         found = found.sized(size)
         actor = self._next_number()
         extent = (found.extent.x, found.extent.y, found.extent.z)
-        made = _Actor(f"scene.{actor}", extent, found.dynamics, role in self._settings.drives)
+        made = _Actor(f"scene.{actor}", extent, found.class_dynamics, role in self._settings.drives)
         made.motion = made.motion._replace(pose=_narrow_pose(pose))
         self._actors[actor] = made
         if found.kind == "vehicle":

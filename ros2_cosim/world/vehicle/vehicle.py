@@ -68,7 +68,7 @@ class Vehicle:
     """
 
     __slots__ = (
-        "_angle", "_began", "_command", "_cosine", "_cross", "_ended", "_grip", "_lags",
+        "_angle", "_began", "_command", "_cosine", "_cross", "_ended", "_grip", "_lags", "_moment",
         "_repeats", "_reserve", "_rolling", "_sideways", "_sine", "_step_size", "_ways", "_weight",
         "ax", "ay", "brake", "distance", "longest_substep", "parameters", "steer_angle",
         "throttle", "vx", "vy", "x", "y", "yaw", "yaw_rate",
@@ -95,6 +95,8 @@ class Vehicle:
         self.distance = 0.0
         self._step_size = 0.0
         self._reserve = 1.0
+        #: About the vertical axis, of wheels that do not push alike on both sides [N m].
+        self._moment = 0.0
         # Of the road: rise to the left over run, and the force with which it pulls right [N].
         self._cross = self._sideways = 0.0
         self.longest_substep: float = MAX_SUBSTEP
@@ -363,6 +365,8 @@ class Vehicle:
         steered = lateral_front * vx * wheel
         b1 = mass * vy / h + steered - self._sideways
         b2 = inertia * yaw_rate / h + steered * lf
+        if self._moment != 0.0:
+            b2 += self._moment
         determinant = a11 * a22 - a12 * a21
         new_vy = (b1 * a22 - a12 * b2) / determinant
         new_rate = (a11 * b2 - a21 * b1) / determinant
