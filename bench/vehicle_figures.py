@@ -34,7 +34,9 @@ ROAD: Final = """<OpenDRIVE><header revMajor="1" revMinor="4"/>
 <center><lane id="0" type="none" level="false"/></center>
 <right><lane id="-1" type="driving" level="false"><width sOffset="0" a="4" b="0" c="0" d="0"/>
 </lane></right></laneSection></lanes></road></OpenDRIVE>"""
-HEAD: Final = "| Vehicle | 0 to 100 km/h | 0 to 60 mph | 100 to 0 km/h | 60 to 0 mph | top speed | circle |"
+HEAD: Final = (
+    "| Vehicle | 0 to 100 km/h | 0 to 60 mph | 100 to 0 km/h | 60 to 0 mph | top speed | circle |"
+)
 
 
 class Drive:

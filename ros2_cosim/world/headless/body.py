@@ -26,7 +26,7 @@ from ros2_cosim.world.headless.flight import (
 from ros2_cosim.world.headless.gearbox import Curve, Gearbox, interpolated
 from ros2_cosim.world.headless.snapshot import Numbers
 from ros2_cosim.world.headless.sway import Sway
-from ros2_cosim.world.headless.vehicle_dynamics import DrivenVehicle, Equipment
+from ros2_cosim.world.headless.vehicle_dynamics import DrivenVehicle
 from ros2_cosim.world.headless.wire_types import Transform, Vector, VehicleControl
 from ros2_cosim.world.road import RoadNetwork, RoadPosition
 from ros2_cosim.world.vehicle import (
@@ -161,7 +161,9 @@ class VehicleBody:
         self.hand_brake_force = kit.hand_brake_force
         self.wheel_stiffness = kit.wheel_stiffness
         p = self.usual
-        self.wheel_damping = _WHEELS * kit.wheel_damping / (p.wheel_radius * p.wheel_radius * p.mass)
+        self.wheel_damping = (
+            _WHEELS * kit.wheel_damping / (p.wheel_radius * p.wheel_radius * p.mass)
+        )
 
     def place(self, pose: Transform) -> None:
         """Teleport; velocity relative to the body and actuators do not change.
@@ -348,7 +350,7 @@ class VehicleBody:
             return
         self._hold()
         if self.wheel_damping > 0.0 and self._held is None:
-            self._vehicle.vx -= self._vehicle.vx * min(1.0, self.wheel_damping * dt)
+            self._damp(dt)
         self._on_road.step(dt, self._commanded(dt, control))
         self._hold()
         if self._sway is not None and self._held is None:
@@ -356,6 +358,13 @@ class VehicleBody:
             self._vehicle.x -= shift * self._sin
             self._vehicle.y += shift * self._cos
         self._turned()
+
+    def _damp(self, dt: float) -> None:
+        """Let damped wheels hold the vehicle back, as far as their tyres do not slide."""
+        speed = self._vehicle.vx
+        most = self.parameters.friction * GRAVITY * dt
+        loss = speed * min(1.0, self.wheel_damping * dt)
+        self._vehicle.vx = speed - min(most, max(-most, loss))
 
     def _commanded(self, dt: float, control: VehicleControl) -> ActuatorCommand:
         """What a control means for pedals and steering now."""

@@ -370,8 +370,8 @@ def telemetry(vehicle: VehicleActor) -> list[Any]:
         omega = speed * (1.0 + slip) / p.wheel_radius
         most = max(tyre.friction * tyre.load, 1.0)
         torque = tyre.longitudinal * p.wheel_radius
-        wheels.append([tyre.friction, 0.0 - tyre.slip, slip, omega, tyre.load, tyre.load / rest, torque,
-                       tyre.longitudinal, 0.0 - tyre.lateral, tyre.longitudinal / most,
+        wheels.append([tyre.friction, 0.0 - tyre.slip, slip, omega, tyre.load, tyre.load / rest,
+                       torque, tyre.longitudinal, 0.0 - tyre.lateral, tyre.longitudinal / most,
                        0.0 - tyre.lateral / most])  # fmt: skip
     drag = p.drag_area
     return [
