@@ -319,8 +319,8 @@ def test_a_parameter_that_an_entry_does_not_declare_is_refused(tmp_path: Path) -
     [
         changed(FRICTION.format("1.0")),
         changed(private(CONTROL.format("<Brake active='false' value='1'/>"))),
-        with_vehicle('vehicleCategory="car"', 'vehicleCategory="car" mass="4000"'),
-        with_vehicle("</BoundingBox>", "</BoundingBox><Axles><FrontAxle positionX='4.5'/><RearAxle "
+        with_vehicle('vehicleCategory="car"', 'vehicleCategory="car" mass="0"'),
+        with_vehicle("</BoundingBox>", "</BoundingBox><Axles><FrontAxle positionX='9.5'/><RearAxle "
                      "positionX='0'/></Axles>"),
         document(start_b='<LanePosition roadId="1" laneId="-1" s="150"><Orientation r="1"/>'
                  "</LanePosition>"),
@@ -333,6 +333,21 @@ def test_what_has_no_effect_is_a_note(text: str, tmp_path: Path) -> None:
     assert len(notes) == 1 and re.search(r"file\.xosc, line \d+: .* has no effect: ", notes[0]), (
         notes
     )
+
+
+def test_mass_and_wheelbase_of_a_file_are_the_vehicles(tmp_path: Path) -> None:
+    text = document().replace('vehicleCategory="car"', 'vehicleCategory="car" mass="1900"')
+    text = text.replace(
+        "</BoundingBox>",
+        "</BoundingBox><Axles><FrontAxle positionX='3.1'/><RearAxle positionX='0.1'/></Axles>",
+    )
+    path = written(tmp_path, text)
+    assert findings(path) == ([], [])
+    loaded = load_scenario(path)
+    assert loaded.scene is not None
+    assert {(v["mass"], v["wheelbase"]) for v in loaded.scene["vehicles"].values()} == {
+        (1900.0, 3.0)
+    }
 
 
 def test_values_within_the_constraints_of_a_parameter_are_taken(tmp_path: Path) -> None:

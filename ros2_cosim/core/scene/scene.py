@@ -54,6 +54,10 @@ class SceneVehicleSettings(Section):
     length: _Size = Field(default=None, description="of its box; default: its kind's [m]")
     width: _Size = Field(default=None, description="of its box; default: its kind's [m]")
     height: _Size = Field(default=None, description="of its box; default: its kind's [m]")
+    mass: Annotated[Number, Field(ge=1, le=100_000)] | None = Field(
+        default=None, description="default: that of its class [kg]"
+    )
+    wheelbase: _Size = Field(default=None, description="default: that of its class [m]")
     lane: Whole | None = Field(default=None, description="OpenDRIVE lane that it starts in")
     s: Number | None = Field(default=None, description="station of its centre on the road [m]")
     offset: Number = Field(

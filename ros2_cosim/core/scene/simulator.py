@@ -24,7 +24,8 @@ SETTLE_TICKS: Final = 100
 STEERING: Final = "steering"
 CLASS_STEERING: Final = "class"
 #: Attribute of what stands on the ground in the headless server: "LENGTH WIDTH HEIGHT" [m], 0 for
-#: that of its kind, as is what differs by less than ``SIZE_TOLERANCE``; empty: as its kind.
+#: that of its kind, as is what differs by less than ``SIZE_TOLERANCE``; empty: as its kind. A
+#: vehicle may have "MASS WHEELBASE" [kg, m] after it, which act while scenarios drive it.
 SIZE: Final = "dimensions"
 #: So far [m] a size of a scenario may be from that of a vehicle or object in the simulator.
 SIZE_TOLERANCE: Final = 0.05
@@ -67,15 +68,18 @@ class Body(NamedTuple):
 
 
 class Size(NamedTuple):
-    """The size of a vehicle or object in the scenario [m]; 0: not given."""
+    """Of a vehicle or object in the scenario [m], and a vehicle's mass [kg]; 0: not given."""
 
     length: float = 0.0
     width: float = 0.0
     height: float = 0.0
+    mass: float = 0.0
+    wheelbase: float = 0.0
 
     def text(self) -> str:
         """The value of attribute ``SIZE``."""
-        return " ".join(map(repr, self))
+        given = self if self.mass or self.wheelbase else self[:3]
+        return " ".join(map(repr, given))
 
 
 class Stranger(NamedTuple):

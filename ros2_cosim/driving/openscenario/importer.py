@@ -123,6 +123,7 @@ class _Scenario:
                 "s": round(centre.s, 6),
                 "speed": reader.speeds.get(name, 0.0),
                 **vehicle.box.size(),
+                **vehicle.chassis,
                 "blueprint": vehicle.blueprint,
                 "dynamics": vehicle.dynamics,
                 "steering": "command",

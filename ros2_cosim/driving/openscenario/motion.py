@@ -44,7 +44,7 @@ from ros2_cosim.world.drivers.leader_driver import LeaderDriver
 from ros2_cosim.world.drivers.speed_profiles import Chain, SpeedCourse, SpeedPoint, Straight
 from ros2_cosim.world.road import RoadError, RoadNetwork, RoadPosition, driving_direction
 from ros2_cosim.world.road.lane_routes import Stretch, lane_route, roads_of
-from ros2_cosim.world.vehicle import VEHICLES
+from ros2_cosim.world.vehicle import VEHICLES, loaded
 
 _NS: Final = 1e9
 _MAX_SPEED: Final = 100.0
@@ -392,14 +392,16 @@ class StoryActor(Mover):
         length: float,
         period: int,
         limits: Performance | None = None,
+        mass: float = 0.0,
+        wheelbase: float = 0.0,
     ) -> None:
         """Begin in a lane, ``offset`` [m] from its centre towards larger t, at a speed [m/s].
 
-        ``period`` is that of the calls [ns].
+        ``period`` is that of the calls [ns]; mass [kg] and wheelbase [m] 0 are those of the class.
         """
         super().__init__(name, speed, limits)
         self._limited = Limited(self.limits, speed, period / _NS)
-        parameters = VEHICLES[dynamics]
+        parameters = loaded(VEHICLES[dynamics], mass, wheelbase)
         self._least = -parameters.max_reverse_speed
         self._network = network
         self._period = period

@@ -92,6 +92,7 @@ class StoryboardPlayer(FullModel):
                 actors[name] = StoryActor(
                     name, network, dynamics, lane, aside, speed=speed, period=period,
                     length=story.boxes[name].length, limits=story.performance.get(name),
+                    mass=vehicle.mass or 0.0, wheelbase=vehicle.wheelbase or 0.0,
                 )  # fmt: skip
         self._actors = actors
         self._stage = Stage(story, Cast(actors, self._walkers, self._traffic))

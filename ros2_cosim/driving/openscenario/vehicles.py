@@ -24,8 +24,9 @@ _KINDS: Final = {
 _USUAL: Final = {"car": "tesla.model3", "van": "mercedes.sprinter"}
 _ABOUT: Final = 0.6
 _SMALLEST: Final = 0.1  # m
-#: A file's mass or wheelbase that differs by a larger share from that of the class is noted.
-_ABOUT_EQUAL: Final = 0.2
+#: A mass [kg], and a wheelbase as a share of the length, beyond these are no vehicle's.
+_MASSES: Final = (1.0, 100_000.0)
+_WHEELBASES: Final = (0.2, 1.0)
 #: A box whose middle is so far aside is not the vehicle's [m].
 _ASIDE: Final = 0.05
 _PERFORMANCE: Final = {
@@ -57,12 +58,16 @@ class VehicleBox(NamedTuple):
 
 
 class DescribedVehicle(NamedTuple):
-    """A vehicle: its box, what stands for it, its limits, and how it is not as the file says."""
+    """A vehicle: its box, what stands for it, its limits, and how it is not as the file says.
+
+    ``chassis`` has mass [kg] and wheelbase [m] where the file says them.
+    """
 
     box: VehicleBox
     blueprint: str
     dynamics: str
     performance: dict[str, float]
+    chassis: dict[str, float]
     differences: list[str]
 
 
@@ -138,25 +143,30 @@ def read_vehicle(element: Element) -> DescribedVehicle:
     limits, performance = element.find("Performance"), {}
     if limits is not None:
         performance = {key: limits.amount(n, positive=True) for n, key in _PERFORMANCE.items()}
-    differences = _differences(element, dynamics)
-    return DescribedVehicle(box, f"vehicle.{name}", dynamics, performance, differences)
+    chassis, differences = _chassis(element, dynamics, box.length)
+    return DescribedVehicle(box, f"vehicle.{name}", dynamics, performance, chassis, differences)
 
 
-def _differences(element: Element, dynamics: str) -> list[str]:
-    """Where mass and wheelbase of a file are not those of the class that drives."""
-    here, found = DYNAMICS[dynamics], []
-    asked = [("mass", element.number("mass", here.mass), here.mass, "kg")]
+def _chassis(element: Element, dynamics: str, length: float) -> tuple[dict[str, float], list[str]]:
+    """Mass and wheelbase of a file, and which of them no vehicle can have."""
+    here, found, differences = DYNAMICS[dynamics], {}, []
+    asked = []
+    if element.has("mass"):
+        asked.append(("mass", element.number("mass"), _MASSES, here.mass, "kg"))
     axles = [element.find("Axles", tag) for tag in ("FrontAxle", "RearAxle")]
     if None not in axles:
         front, rear = (axle.number("positionX") for axle in axles if axle is not None)
-        asked.append(("wheelbase", front - rear, here.wheelbase, "m"))
-    for name, wanted, has, unit in asked:
-        if abs(wanted - has) > _ABOUT_EQUAL * has:
-            found.append(
-                f"{name} {wanted:g} {unit} has no effect: vehicles drive as their class, "
+        shares = (_WHEELBASES[0] * length, _WHEELBASES[1] * length)
+        asked.append(("wheelbase", front - rear, shares, here.wheelbase, "m"))
+    for name, wanted, (least, most), has, unit in asked:
+        if least <= wanted <= most:
+            found[name] = round(wanted, 6)
+        else:
+            differences.append(
+                f"{name} {wanted:g} {unit} has no effect: the vehicle drives as its class, "
                 f"'{dynamics}' with {has:g} {unit}"
             )
-    return found
+    return found, differences
 
 
 def _nearest(kinds: tuple[str, ...], length: float, width: float) -> str:

@@ -284,7 +284,8 @@ def check_size(where: str, stated: Size, body: Body) -> None:
     :raises ConfigurationError: it is not
     """
     found = [2.0 * half for half in body.extent]
-    for key, wanted, there in zip(stated._fields, stated, found, strict=True):
+    # What follows length, width and height is not seen in a box.
+    for key, wanted, there in zip(stated._fields[:3], stated[:3], found, strict=True):
         if wanted > 0.0 and abs(wanted - there) > SIZE_TOLERANCE:
             raise ConfigurationError(
                 f"{where}.{key}: found {wanted:g} m; the simulator gives this blueprint no other "

@@ -211,7 +211,7 @@ def _vehicles(scene: SceneSettings, base_directory: Path) -> tuple[VehicleSpec, 
                 given_driver.deceleration,
                 plan_manoeuvre(given_driver.manoeuvre, base_directory, place),
             )
-        specs.append(VehicleSpec(name, **given, driver=driver, size=_size(vehicle)))
+        specs.append(VehicleSpec(name, **given, driver=driver, size=_vehicle_size(vehicle)))
     return tuple(specs)
 
 
@@ -227,6 +227,11 @@ def _objects(scene: SceneSettings) -> tuple[ObjectSpec, ...]:
     if scene.roadblock is not None:
         objects += roadblock(**scene.roadblock.model_dump())
     return tuple(objects)
+
+
+def _vehicle_size(settings: SceneVehicleSettings) -> Size:
+    mass, wheelbase = settings.mass or 0.0, settings.wheelbase or 0.0
+    return _size(settings)._replace(mass=mass, wheelbase=wheelbase)
 
 
 def _size(settings: SceneVehicleSettings | ObjectSettings) -> Size:

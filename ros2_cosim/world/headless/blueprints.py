@@ -9,7 +9,13 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from ros2_cosim.core.documents.installed import package_table
-from ros2_cosim.core.scene.simulator import CLASS_STEERING, SIZE, SIZE_TOLERANCE, STEERING
+from ros2_cosim.core.scene.simulator import (
+    CLASS_STEERING,
+    SIZE,
+    SIZE_TOLERANCE,
+    STEERING,
+    Size,
+)
 from ros2_cosim.world.headless.vehicle_dynamics import DrivenVehicle, Equipment, dynamics_of
 from ros2_cosim.world.headless.wire_types import (
     ActorDescription,
@@ -17,7 +23,7 @@ from ros2_cosim.world.headless.wire_types import (
     BoundingBox,
     Vector,
 )
-from ros2_cosim.world.vehicle.parameters import VehicleParameters
+from ros2_cosim.world.vehicle.parameters import VehicleParameters, loaded
 
 # Attribute types of the protocol.
 BOOL, INT, FLOAT, STRING, COLOR = 1, 2, 3, 4, 5
@@ -39,6 +45,10 @@ _FORMS = {
 
 #: Longest of what can be spawned in its own size [m].
 MAX_SIZE = 100.0
+#: Heaviest of it [kg].
+MAX_MASS = 1.0e6
+_AXES = 3
+_LONGEST = 200
 
 
 @dataclass(frozen=True)
@@ -102,16 +112,22 @@ class Blueprint:
         return chosen.get(STEERING) != CLASS_STEERING
 
     def sized(self, size: Sequence[float]) -> Blueprint:
-        """This kind of actor with another length, width and height [m]; see ``SIZE``."""
+        """This kind of actor with another length, width and height [m]; see ``SIZE``.
+
+        A mass [kg] and a wheelbase [m] may follow, which a vehicle has while scenarios drive it.
+        """
         half = [
             0.5 * given if given > 0.0 and abs(given - 2.0 * own) > SIZE_TOLERANCE else own
-            for given, own in zip(size, self.extent, strict=True)
+            for given, own in zip(size[:_AXES], self.extent, strict=True)
         ]
         extent = Vector(*half)
+        found, rest = self, size[_AXES:]
+        if self.class_dynamics is not None and any(rest):
+            found = replace(self, class_dynamics=loaded(self.class_dynamics, *rest))
         if extent == self.extent:
-            return self
+            return found
         hull = self.hull_width if extent.y == self.extent.y else 0.0
-        return replace(self, extent=extent, hull_width=hull)
+        return replace(found, extent=extent, hull_width=hull)
 
     def chosen_size(self, chosen: Mapping[str, str]) -> Blueprint:
         """This kind of actor in the size of the given attribute values.
@@ -122,15 +138,20 @@ class Blueprint:
         if not text or not any(a.id == SIZE for a in self.attributes):
             return self
         try:
-            length, width, height = map(float, text.split())
+            size = [float(part) for part in text[:_LONGEST].split()]
         except ValueError:
-            length = width = height = -1.0
-        if not all(0.0 <= value <= MAX_SIZE for value in (length, width, height)):
+            size = []
+        # Mass and wheelbase, if they are given.
+        most = [MAX_SIZE] * _AXES + [MAX_MASS, MAX_SIZE][: len(size) - _AXES]
+        if len(size) not in (_AXES, len(Size._fields)) or not all(
+            0.0 <= value <= limit for value, limit in zip(size, most, strict=True)
+        ):
             raise ValueError(
                 f"attribute '{SIZE}' of blueprint '{self.id}': found '{text[:40]}'; allowed are "
-                f"length, width and height, each 0 to {MAX_SIZE:g} m"
+                f"length, width and height, each 0 to {MAX_SIZE:g} m, and after them mass, 0 to "
+                f"{MAX_MASS:g} kg, and wheelbase"
             )
-        return self.sized((length, width, height))
+        return self.sized(size)
 
     @property
     def hull(self) -> Vector:

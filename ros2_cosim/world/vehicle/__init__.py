@@ -2,7 +2,13 @@
 """Vehicle dynamics: pedals and steering in, motion out, and the way back to the pedals."""
 
 from ros2_cosim.world.vehicle.on_road import RoadVehicle, road_position
-from ros2_cosim.world.vehicle.parameters import SEDAN, TRUCK, VEHICLES, VehicleParameters
+from ros2_cosim.world.vehicle.parameters import (
+    SEDAN,
+    TRUCK,
+    VEHICLES,
+    VehicleParameters,
+    loaded,
+)
 from ros2_cosim.world.vehicle.pedals import (
     PedalMap,
     coasting_acceleration,
@@ -22,6 +28,7 @@ __all__ = [
     "ActuatorCommand",
     "VehicleParameters",
     "coasting_acceleration",
+    "loaded",
     "max_acceleration",
     "max_deceleration",
     "pedals_for",

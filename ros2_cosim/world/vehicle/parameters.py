@@ -8,7 +8,7 @@ resistance and air density follow the usual ranges (Rajamani, "Vehicle Dynamics 
 
 from __future__ import annotations
 
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 from typing import Final
 
 from ros2_cosim.core.documents.installed import package_table
@@ -91,6 +91,26 @@ class VehicleParameters:
     def wheelbase(self) -> float:
         """Distance between the axles [m]."""
         return self.front_axle + self.rear_axle
+
+
+def loaded(p: VehicleParameters, mass: float, wheelbase: float) -> VehicleParameters:
+    """A vehicle with another mass [kg] and wheelbase [m]; 0: it keeps its own.
+
+    Its forces grow with its mass, so that the same pedals mean the same acceleration.
+    """
+    heavier = mass / p.mass if mass > 0.0 else 1.0
+    longer = wheelbase / p.wheelbase if wheelbase > 0.0 else 1.0
+    return replace(
+        p,
+        mass=p.mass * heavier,
+        yaw_inertia=p.yaw_inertia * heavier * longer * longer,
+        front_axle=p.front_axle * longer,
+        rear_axle=p.rear_axle * longer,
+        max_power=p.max_power * heavier,
+        max_drive_force=p.max_drive_force * heavier,
+        engine_braking_force=p.engine_braking_force * heavier,
+        max_brake_force=p.max_brake_force * heavier,
+    )
 
 
 VEHICLES: Final[dict[str, VehicleParameters]] = {
