@@ -50,7 +50,7 @@ HOT = {
     "world/drivers": "lane_keeping leader_driver",
     "driving/controllers": "following safety supervision tracking",
     "world/road": "cubics lanes nearest network opendrive plan_view stations",
-    "world/vehicle": "levels on_road parameters pedals vehicle",
+    "world/vehicle": "levels on_road parameters pedals split_grip vehicle",
     "world/headless": (
         "ackermann actors body collisions contact gearbox signals skeleton snapshot sway walkers "
         "wire_types world"
