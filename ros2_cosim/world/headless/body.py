@@ -275,6 +275,7 @@ class VehicleBody:
             parameters = with_friction(parameters, grips[0])
         new: Vehicle = self._split or Vehicle(parameters, old.x, old.y, old.yaw)
         new.vx, new.vy, new.yaw_rate = old.vx, old.vy, old.yaw_rate
+        new.ax, new.ay = old.ax, old.ay
         new.throttle, new.brake, new.steer_angle = old.throttle, old.brake, old.steer_angle
         new.distance = old.distance
         self.parameters, self.mass, self._vehicle = parameters, parameters.mass, new
@@ -380,11 +381,12 @@ class VehicleBody:
         varies = bool(self.steering_curve) and box is None
         if box is not None:
             box.step(dt, speed, gear if manual else None, reverse)
-            throttle = self._geared(box, throttle, speed)
-        elif neutral:
-            varies = True
+        if neutral if box is None else box.is_open:
+            varies = box is None
             reverse = speed < 0.0
             throttle = self._idle(abs(speed), reverse)
+        elif box is not None:
+            throttle = self._geared(box, throttle, speed)
         if self.steering_curve:
             steer *= interpolated(self.steering_curve, abs(speed) * _MS_TO_KMH)
         if hand_brake and self.hand_brake_force is not None:
@@ -434,8 +436,6 @@ class VehicleBody:
         p = self.parameters
         drag = engine_drag(p, abs(speed))
         most = p.max_drive_force + drag
-        if gearbox.is_open:
-            return drag / most
         usual = min(drag, self.usual_drag)
         wanted = throttle * gearbox.force(speed) - gearbox.drag(abs(speed), throttle, usual)
         extra = gearbox.added_mass()
