@@ -63,7 +63,7 @@ class Drive:
 
 def time_to(name: str, speed: float, **attributes: str) -> float | None:
     """From rest at full throttle [s]; None: the vehicle does not get so fast."""
-    drive, steps, before = Drive(name, **attributes), 0, 0.0
+    drive, steps, before = Drive(name, 0.0, **attributes), 0, 0.0
     while drive.speed < speed:
         if steps * STEP > LONGEST:
             return None
@@ -84,7 +84,7 @@ def way_from(name: str, speed: float, **attributes: str) -> float:
 
 def top_speed(name: str, **attributes: str) -> float:
     """What full throttle leads to [m/s]."""
-    drive, before, steps = Drive(name, **attributes), -1.0, 0
+    drive, before, steps = Drive(name, 0.0, **attributes), -1.0, 0
     while drive.speed > before + 0.01 or steps < 500:
         before = drive.speed
         for _ in range(250):

@@ -459,4 +459,4 @@ def test_wheels_have_their_damping_stiffness_and_hand_brake(world: Any, spawn: A
     for car in (usual, changed):
         car.set_target_velocity(carla.Vector3D(15.0, 0.0, 0.0))
     _run(world, 20)
-    assert changed.get_velocity().length() == pytest.approx(usual.get_velocity().length(), rel=1e-4)
+    assert changed.get_velocity().length() == pytest.approx(usual.get_velocity().length(), rel=1e-3)
