@@ -16,7 +16,7 @@ from ros2_cosim.core.scene.simulator import (
     STEERING,
     Size,
 )
-from ros2_cosim.world.headless.vehicle_dynamics import DrivenVehicle, Equipment, dynamics_of
+from ros2_cosim.world.headless.vehicle_dynamics import EquippedVehicle, Equipment, dynamics_of
 from ros2_cosim.world.headless.wire_types import (
     ActorDescription,
     AttributeValue,
@@ -99,13 +99,13 @@ class Blueprint:
         """The value of an attribute unless another is chosen; empty: it has no such attribute."""
         return next((a.value for a in self.attributes if a.id == name), "")
 
-    def driven(self, chosen: Mapping[str, str]) -> DrivenVehicle:
+    def driven(self, chosen: Mapping[str, str]) -> EquippedVehicle:
         """How a vehicle with the given attribute values moves."""
         of_class = chosen.get(STEERING) == CLASS_STEERING
         dynamics = self.class_dynamics if of_class else self.dynamics
         equipment = self.class_equipment if of_class else self.equipment
         assert dynamics is not None and equipment is not None
-        return DrivenVehicle(dynamics, equipment)
+        return EquippedVehicle(dynamics, equipment)
 
     def sways(self, chosen: Mapping[str, str]) -> bool:
         """Whether a vehicle with the given attribute values wanders about its way."""

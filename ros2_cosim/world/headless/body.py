@@ -26,7 +26,7 @@ from ros2_cosim.world.headless.flight import (
 from ros2_cosim.world.headless.gearbox import Curve, Gearbox, interpolated
 from ros2_cosim.world.headless.snapshot import Numbers
 from ros2_cosim.world.headless.sway import Sway
-from ros2_cosim.world.headless.vehicle_dynamics import DrivenVehicle
+from ros2_cosim.world.headless.vehicle_dynamics import EquippedVehicle
 from ros2_cosim.world.headless.wire_types import Transform, Vector, VehicleControl
 from ros2_cosim.world.road import RoadNetwork, RoadPosition
 from ros2_cosim.world.vehicle import (
@@ -97,7 +97,7 @@ class VehicleBody:
         blueprint: Blueprint,
         network: RoadNetwork,
         pose: Transform,
-        driven: DrivenVehicle | None = None,
+        driven: EquippedVehicle | None = None,
         sway: Sway | None = None,
     ) -> None:
         """Place a vehicle at rest on the road below ``pose``.

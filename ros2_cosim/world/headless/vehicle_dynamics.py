@@ -66,7 +66,7 @@ class Equipment(NamedTuple):
     wheel_stiffness: float = 0.0
 
 
-class DrivenVehicle(NamedTuple):
+class EquippedVehicle(NamedTuple):
     """How a vehicle moves."""
 
     parameters: VehicleParameters
@@ -75,7 +75,7 @@ class DrivenVehicle(NamedTuple):
 
 def dynamics_of(
     name: str, base_type: str, extent: Vector, mass: float, hull_width: float = 0.0
-) -> tuple[DrivenVehicle, DrivenVehicle]:
+) -> tuple[EquippedVehicle, EquippedVehicle]:
     """A vehicle as clients drive it, and as scenarios drive it.
 
     The second has the dynamics of its class, scaled to ``mass`` and length, and the steering of a
@@ -111,10 +111,10 @@ def dynamics_of(
     width = 2.0 * (hull_width or extent.y)
     own = _own(name, base_type, extent, width)
     track = figure_table().everywhere.track_share * width
-    return own, DrivenVehicle(real, Equipment(None, (), track, own.equipment.frontal_area))
+    return own, EquippedVehicle(real, Equipment(None, (), track, own.equipment.frontal_area))
 
 
-def _own(name: str, base_type: str, extent: Vector, width: float) -> DrivenVehicle:
+def _own(name: str, base_type: str, extent: Vector, width: float) -> EquippedVehicle:
     """A vehicle with its own figures; ``width`` is that of what fills its box."""
     table = figure_table()
     every, own = table.everywhere, table.vehicles[name.removeprefix("vehicle.")]
@@ -152,7 +152,7 @@ def _own(name: str, base_type: str, extent: Vector, width: float) -> DrivenVehic
         max_steer_angle=radians(_or(own.max_steer_angle, every.max_steer_angle)),
         max_steer_rate=_STEER_RATE,
     )
-    return DrivenVehicle(
+    return EquippedVehicle(
         parameters,
         Equipment(
             engine,
