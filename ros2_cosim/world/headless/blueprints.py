@@ -16,7 +16,7 @@ from ros2_cosim.core.scene.simulator import (
     STEERING,
     Size,
 )
-from ros2_cosim.world.headless.vehicle_dynamics import EquippedVehicle, Equipment, dynamics_of
+from ros2_cosim.world.headless.vehicle_dynamics import Equipment, EquippedVehicle, dynamics_of
 from ros2_cosim.world.headless.wire_types import (
     ActorDescription,
     AttributeValue,
