@@ -350,7 +350,7 @@ class VehicleBody:
             self._fly(dt, self._flight)
             return
         self._hold()
-        if self.wheel_damping > 0.0 and self._held is None:
+        if self.wheel_damping > 0.0 and self._held is None and self._vehicle.vx != 0.0:
             self._damp(dt)
         self._on_road.step(dt, self._commanded(dt, control))
         self._hold()
@@ -364,31 +364,37 @@ class VehicleBody:
         """Let damped wheels hold the vehicle back, as far as their tyres do not slide."""
         speed = self._vehicle.vx
         most = self.parameters.friction * GRAVITY * dt
-        loss = speed * min(1.0, self.wheel_damping * dt)
-        self._vehicle.vx = speed - min(most, max(-most, loss))
+        share = self.wheel_damping * dt
+        loss = speed * share if share < 1.0 else speed
+        self._vehicle.vx = speed - (most if loss > most else -most if loss < -most else loss)
 
     def _commanded(self, dt: float, control: VehicleControl) -> ActuatorCommand:
         """What a control means for pedals and steering now."""
         box, speed = self.gearbox, self._vehicle.vx
-        if control is self._control and (
-            box is None or (speed == self._commanded_at and box.is_steady)
-        ):
+        if box is None:
+            if control is self._control:
+                return self._command
+        elif speed == self._commanded_at and box.is_steady and control == self._control:
             return self._command
         throttle, steer, brake, hand_brake, reverse, manual, gear = control
         neutral = manual and gear == 0
         reverse = reverse or (manual and gear < 0)
         throttle = 0.0 if neutral else throttle
         varies = bool(self.steering_curve) and box is None
-        if box is not None:
+        rolls = speed if speed >= 0.0 else -speed
+        if box is not None and (
+            manual or reverse or not box.is_steady or box.gear < 1
+            or not box.slowest <= rolls <= box.fastest
+        ):  # fmt: skip
             box.step(dt, speed, gear if manual else None, reverse)
         if neutral if box is None else box.is_open:
             varies = box is None
             reverse = speed < 0.0
-            throttle = self._idle(abs(speed), reverse)
+            throttle = self._idle(rolls, reverse)
         elif box is not None:
-            throttle = self._geared(box, throttle, speed)
-        if self.steering_curve:
-            steer *= interpolated(self.steering_curve, abs(speed) * _MS_TO_KMH)
+            throttle = self._geared(box, throttle, speed, rolls)
+        if steer != 0.0 and self.steering_curve:
+            steer *= interpolated(self.steering_curve, rolls * _MS_TO_KMH)
         if hand_brake and self.hand_brake_force is not None:
             brake = max(brake, min(1.0, self.hand_brake_force / self.parameters.max_brake_force))
             hand_brake = False
@@ -428,22 +434,24 @@ class VehicleBody:
             return 0.0
         return drag / (max_drive_force(self.parameters, speed, backwards) + drag)
 
-    def _geared(self, gearbox: Gearbox, throttle: float, speed: float) -> float:
+    def _geared(self, gearbox: Gearbox, throttle: float, speed: float, rolls: float) -> float:
         """The throttle by which the ideal drive does what engine and gears do.
 
         The ideal drive gives ``throttle (most + drag) - drag``: see ``pedals``.
         """
         p = self.parameters
-        drag = engine_drag(p, abs(speed))
-        most = p.max_drive_force + drag
-        usual = min(drag, self.usual_drag)
-        wanted = throttle * gearbox.force(speed) - gearbox.drag(abs(speed), throttle, usual)
-        extra = gearbox.added_mass()
+        drag = engine_drag(p, rolls)
+        wanted = 0.0 - gearbox.drag(
+            rolls, throttle, drag if drag < self.usual_drag else self.usual_drag
+        )
+        if throttle > 0.0:
+            wanted += throttle * gearbox.force(speed)
+        extra = gearbox.mass
         if extra > 0.0:
             # The engine takes its part of what accelerates: (force - load) / (mass + extra).
-            load = rolling_force(p) + air_drag(p, abs(speed)) if speed != 0.0 else 0.0
+            load = rolling_force(p) + air_drag(p, rolls) if rolls > 0.0 else 0.0
             wanted = (wanted * p.mass + load * extra) / (p.mass + extra)
-        return (wanted + drag) / most
+        return (wanted + drag) / (p.max_drive_force + drag)
 
     def numbers(self) -> Numbers:
         """State in CARLA's frame and units, in double precision."""

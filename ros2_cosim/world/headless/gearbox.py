@@ -17,6 +17,8 @@ _SLIPPING: Final = 0.1
 _LIMITER: Final = 0.05
 #: Of the table of forces, from standstill to the largest engine speed.
 _STEPS: Final = 160
+#: A speed at which no gear is changed [m/s].
+_NEVER: Final = 1.0e9
 #: [1/min per rad/s]
 TO_RPM: Final = 60.0 / (2.0 * PI)
 
@@ -131,14 +133,18 @@ class Gearbox:
         self._steps = _STEPS * gear.ratio / engine.radius * TO_RPM / engine.max_rpm
         self._table = _forces(engine, number)
         gearing = gear.ratio / engine.radius
-        self._mass = engine.inertia * gearing * gearing
+        #: What of the engine's inertia the vehicle feels as mass while the clutch is closed [kg].
+        self.mass = engine.inertia * gearing * gearing
         self._full = self._none = 0.0
         if engine.damping is not None:
             full, none = engine.damping
             self._full, self._none = full * gearing * gearing, none * gearing * gearing
         #: Slower than the first the gearbox goes one gear down, faster than the second one up.
         to_turns = self._steps / _STEPS
-        self._slowest, self._fastest = gear.down / to_turns, gear.up / to_turns
+        shifts = engine.is_automatic
+        self.slowest = gear.down / to_turns if shifts and number > 0 else -1.0
+        is_last = number + 1 == len(engine.gears)
+        self.fastest = gear.up / to_turns if shifts and not is_last else _NEVER
 
     @property
     def is_open(self) -> bool:
@@ -185,10 +191,6 @@ class Gearbox:
             return (1.0 - throttle) * usual
         return (throttle * self._full + (1.0 - throttle) * self._none) * speed
 
-    def added_mass(self) -> float:
-        """What of the engine's inertia the vehicle feels as mass [kg]."""
-        return 0.0 if self.is_open else self._mass
-
     def rpm(self, speed: float) -> float:
         """Speed of the engine [1/min]."""
         if self.gear == 0:
@@ -203,14 +205,12 @@ class Gearbox:
             return -1
         if self.gear < 1:
             return 1
-        if self._left > 0.0 or not self.engine.is_automatic:
+        if self._left > 0.0:
             return self.gear
         rolls = abs(speed)
-        if rolls > self._fastest and self.gear < last:
+        if rolls > self.fastest:
             return self.gear + 1
-        if rolls < self._slowest and self.gear > 1:
-            return self.gear - 1
-        return self.gear
+        return self.gear - 1 if rolls < self.slowest else self.gear
 
 
 def interpolated(curve: Curve, x: float) -> float:
