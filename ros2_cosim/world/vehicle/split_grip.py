@@ -47,9 +47,9 @@ class SplitGripVehicle(Vehicle):
         yaw: float = 0.0,
         speed: float = 0.0,
         *,
-        grips: Four,
-        along: float,
-        track: float,
+        grips: Four = (1.0, 1.0, 1.0, 1.0),
+        along: float = 1.0,
+        track: float = 1.6,
     ) -> None:
         super().__init__(parameters, x, y, yaw, speed)
         self.grips, self.along = grips, along
