@@ -24,7 +24,7 @@ _KINDS: Final = {
 _USUAL: Final = {"car": "tesla.model3", "van": "mercedes.sprinter"}
 _ABOUT: Final = 0.6
 _SMALLEST: Final = 0.1  # m
-#: A mass [kg], and a wheelbase as a share of the length, beyond these are no vehicle's.
+#: A mass [kg], and a wheelbase as a share of the length, of vehicles lie within these.
 _MASSES: Final = (1.0, 100_000.0)
 _WHEELBASES: Final = (0.2, 1.0)
 #: A box whose middle is so far aside is not the vehicle's [m].

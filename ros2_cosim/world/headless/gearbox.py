@@ -118,7 +118,7 @@ class Gearbox:
         self.engine = engine
         #: 1 is the first one, -1 backwards, 0 neutral.
         self.gear = gear
-        #: Whether the last step has left all as it was.
+        #: Whether the last step has changed nothing.
         self.is_steady = False
         self._left = 0.0
         self._engage()

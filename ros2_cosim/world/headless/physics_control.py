@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """A vehicle's physics in the protocol: parameters and telemetry of four wheels.
 
-What is told here is what acts, and what a client sets takes effect. The vehicle model has no
-suspension. A vehicle that scenarios drive has an ideal drive: it is told as one gear with the
-torque curve of a constant power. Wheels meet the surface itself, as CARLA's do with
+Clients read the values that act, and values that they set take effect. The vehicle model has no
+suspension. A vehicle that scenarios drive has an ideal drive: one gear with the torque curve of a
+constant power describes it. Wheels meet the surface itself, as CARLA's do with
 ``use_sweep_wheel_collision``, whatever a client says of it.
 """
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A vehicle each of whose wheels has a friction of its own: on a patch of ice, or with one tyre.
+"""A vehicle whose wheels have different frictions: on a patch of ice, or with unlike tyres.
 
 The bicycle of ``Vehicle`` pushes and holds with four wheels here. Drive and brakes have the shares
 of the wheels' loads, and each wheel passes on what its own friction circle allows. What the left
