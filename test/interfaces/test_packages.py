@@ -38,6 +38,12 @@ def test_packages_are_found_at_any_depth(tmp_path: Path) -> None:
     assert needed_packages(a) == set() and needed_packages(b) == {"a_msgs", "c_msgs"}
 
 
+def test_wide_strings_are_no_message_of_the_package(tmp_path: Path) -> None:
+    text = "wstring data\nwstring[] more\nwstring[<=5] few\n"
+    (found,) = find_packages(write(tmp_path, "w_msgs", {"msg/WString.msg": text}), "here")
+    assert needed_packages(found) == set()
+
+
 def test_a_whole_disk_is_not_searched(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(packages, "_MAX_DIRECTORIES", 5)
     for name in ("a", "b", "c/d"):

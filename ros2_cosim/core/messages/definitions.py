@@ -142,7 +142,7 @@ def parse_definition(type_name: str, text: str) -> tuple[Field, ...]:
     for field in fields:
         if names.count(field.name) > 1:
             raise ConfigurationError(f"{type_name}: there is a second field {field.name!r}")
-        if field.type.endswith("/wstring"):
+        if field.type == "wstring":
             raise ConfigurationError(
                 f"{type_name}: field {field.name!r} is a wstring, which is not supported; "
                 "allowed is string"
@@ -187,7 +187,8 @@ def read_field(name: str, description: FieldDesc) -> Field:
     if description[0] == Nodetype.BASE:
         return Field(name, description[1][0], length, limit, description[1][1])
     assert description[0] == Nodetype.NAME
-    return Field(name, description[1], length, limit)
+    # ``rosbags`` takes a wide string for a message of the same package.
+    return Field(name, re.sub(".*/wstring$", "wstring", description[1]), length, limit)
 
 
 def _wrong_line(text: str, type_name: str) -> str:
