@@ -90,9 +90,10 @@ def test_a_domain_that_is_none_is_refused(found: str, tmp_path: Path) -> None:
         loopback_environment({"ROS_DOMAIN_ID": found}, tmp_path)
 
 
-def test_a_middleware_that_is_not_installed_is_named(tmp_path: Path) -> None:
+@pytest.mark.parametrize("own", [{}, {"ROS_DISCOVERY_SERVER": "here"}])
+def test_a_middleware_that_is_not_installed_is_named(own: dict[str, str], tmp_path: Path) -> None:
     (tmp_path / "librmw_fastrtps_cpp.so").touch()
-    environment = {"RMW_IMPLEMENTATION": "rmw_other_cpp", "LD_LIBRARY_PATH": str(tmp_path)}
+    environment = {"RMW_IMPLEMENTATION": "rmw_other_cpp", "LD_LIBRARY_PATH": str(tmp_path), **own}
     with pytest.raises(ConfigurationError) as caught:
         dds_environment(environment, tmp_path)
     assert str(caught.value) == (

@@ -170,13 +170,17 @@ def dds_notes(environment: Mapping[str, str]) -> list[str]:
 def dds_environment(
     environment: Mapping[str, str], directory: Path, network: Network | None = None
 ) -> dict[str, str]:
-    """The environment of :func:`loopback_environment`; the profile is not written."""
+    """The environment of :func:`loopback_environment`; the profile is not written.
+
+    :raises ConfigurationError: the middleware that it names is not installed
+    """
     result = dict(environment)
-    if keeps_dds(environment):
-        return result
     middleware = environment.get("RMW_IMPLEMENTATION") or "rmw_fastrtps_cpp"
     if middleware != "rmw_fastrtps_cpp":
         _check_middleware(middleware, environment)
+    if keeps_dds(environment):
+        return result
+    if middleware != "rmw_fastrtps_cpp":
         result["ROS_AUTOMATIC_DISCOVERY_RANGE"] = "SUBNET" if network else "LOCALHOST"
         if network:
             result["ROS_STATIC_PEERS"] = ";".join(network.all)
