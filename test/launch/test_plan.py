@@ -87,6 +87,13 @@ def test_ports_are_resolved_for_all_processes(request_):
     assert len(ports) == 2 and 0 not in ports
 
 
+def test_duration_is_that_of_the_scenario(values):
+    request = prepare_launch({**values, "set": "seed=3", "duration": "2s"})
+    request.release()
+    assert request.prepared.scenario.duration == 2_000_000_000
+    assert request.prepared.scenario.seed == 3
+
+
 def test_arguments_offered_are_those_that_count(values):
     class Recording(dict):
         asked: set[str] = set()
@@ -221,7 +228,7 @@ def test_unknown_argument_is_refused():
     check_names({"controllers": "x", "out": "y"})
     with pytest.raises(ConfigurationError, match="did you mean 'controllers'"):
         check_names({"contrllers": "x"})
-    with pytest.raises(ConfigurationError, match="there are scenario, shape, rate"):
+    with pytest.raises(ConfigurationError, match="there are scenario, duration, shape, rate"):
         check_names({"xyzzy": "x"})
 
 

@@ -29,7 +29,8 @@ def test_the_command_line_and_launch_files_offer_them_all_in_their_order() -> No
     options = [p for p in command.params if p.param_type_name == "option"]
     shared = [p for p in options if p.opts[0] not in COMMAND_LINE_ALONE]
     assert {p.opts[0][2:].replace("-", "_"): p.help for p in shared} == told
-    arguments = launch_arguments()[1:]
+    scenario, duration, *arguments = launch_arguments()
+    assert (scenario.name, duration.name) == ("scenario", "duration")
     assert list({a.name: a.description for a in arguments}.items()) == list(told.items())
 
 

@@ -71,6 +71,7 @@ def launch_arguments() -> list[LaunchArgument]:
     """The arguments of ``scenario.launch.py``: the scenario and the options of a run."""
     return [
         LaunchArgument("scenario", None, "Scenario file (YAML or JSON)."),
+        LaunchArgument("duration", "", "Simulated time of the run, as set:=duration=20s."),
         *(LaunchArgument(name, o.text, o.told.help) for name, o in run_options().items()),
     ]
 
@@ -173,6 +174,8 @@ def prepare_launch(values: Mapping[str, str]) -> LaunchRequest:
     :raises ConfigurationError: one is wrong, or another run is in the way
     """
     options = read_options({name: values[name] for name in run_options()})
+    if duration := values["duration"]:
+        options["set"] = (*options.get("set", ()), f"duration={duration}")
     request = RunRequest(Path(values["scenario"]), **options)
     if request.shape == "inproc":
         raise ConfigurationError(
