@@ -28,6 +28,7 @@ from launch_ros.utilities import prefix_namespace
 
 from ros2_cosim.core.documents.files import in_words
 from ros2_cosim.core.kernel.errors import CosimError
+from ros2_cosim.core.scenario.executables import find_installed
 from ros2_cosim.ros.bringup.launch_request import (
     LaunchRequest,
     Seconds,
@@ -92,7 +93,12 @@ def start_action(process: Process, request: LaunchRequest) -> ExecuteProcess:
     """Translate one process of the plan; a ``Node`` is an ``ExecuteProcess``, too."""
     common = {"output": "screen", "additional_env": request.environment}
     if not process.is_ros:
-        return ExecuteProcess(name=process.name, cmd=command_of(process), **common)
+        command = command_of(process)
+        if process.package:
+            # As a node, it then ends quietly from its first moment on.
+            program = find_installed(process.package, process.executable, process.name)
+            command = [str(program), *process.arguments]
+        return ExecuteProcess(name=process.name, cmd=command, **common)
     if process.package:
         program = {"package": process.package, "executable": process.executable}
     else:

@@ -138,7 +138,7 @@ def test_killed_process_ends_launch_and_is_named(name, tmp_path, nothing_left):
 
 
 def test_a_verdict_that_is_not_met_is_a_line_and_no_crash_of_launch(tmp_path, nothing_left):
-    launched = Launched(tmp_path, "set:=duration=1s", "out:=out")
+    launched = Launched(tmp_path, "duration:=1s", "out:=out")
     assert launched.end() == 1
     lines = launched.text.splitlines()
     assert "cosim: verdict not met: stands_before_obstacle, stands_still_by_s" in lines
@@ -151,6 +151,17 @@ def test_interrupt_ends_launch(tmp_path, nothing_left):
     launched.process.send_signal(signal.SIGINT)
     launched.end()
     assert is_complete(tmp_path / "out" / "bag")
+
+
+def test_interrupt_while_it_starts_ends_all_quietly(tmp_path, nothing_left):
+    launched = Launched(tmp_path, "out:=out")
+    launched.wait_for("[clock-")
+    # From launch's fork on, until its program has begun, a process has no choice.
+    program = Path(f"/proc/{launched.pid_of('clock')}/cmdline")
+    until(lambda: b"python" in program.read_bytes())
+    os.killpg(launched.process.pid, signal.SIGINT)  # as a terminal does
+    assert launched.end() == 0, launched.text
+    assert not [w for w in ("Traceback", "has died", "failed to", "ERROR") if w in launched.text]
 
 
 @pytest.mark.parametrize(

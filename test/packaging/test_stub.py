@@ -22,6 +22,10 @@ def main():
         time.sleep(60)
     print(sys.executable, sys.argv[1:])
     return 7
+
+if sys.argv[1:] == ["import"]:
+    print("importing", flush=True)
+    time.sleep(60)
 """
 
 
@@ -38,10 +42,15 @@ def prefix(tmp_path: Path) -> Path:
     return prefix
 
 
+def search_path(prefix: Path) -> str:
+    """That of the program, and of this package for any interpreter."""
+    return os.pathsep.join([str(prefix), str(TEMPLATE.parents[2]), *filter(None, sys.path)])
+
+
 def run(prefix: Path, *arguments: str, **variables: str) -> subprocess.CompletedProcess[str]:
     return subprocess.run(
         [str(prefix / "lib" / "ros2_cosim" / "demo"), *arguments],
-        env={**os.environ, "PYTHONPATH": str(prefix), **variables},
+        env={**os.environ, "PYTHONPATH": search_path(prefix), **variables},
         capture_output=True,
         text=True,
         check=False,
@@ -74,9 +83,49 @@ def test_takes_the_interpreter_on_the_path_elsewhere(prefix):
 def test_is_one_process_that_gets_the_signals(prefix):
     """No shell stays between the caller and the node."""
     command = [str(prefix / "lib" / "ros2_cosim" / "demo"), "sleep"]
-    environment = {**os.environ, "PYTHONPATH": str(prefix)}
+    environment = {**os.environ, "PYTHONPATH": search_path(prefix)}
     with subprocess.Popen(command, env=environment, stdout=subprocess.PIPE, text=True) as process:
         assert process.stdout is not None
         assert process.stdout.readline() == "ready\n"
         process.send_signal(signal.SIGTERM)
         assert process.wait() == -signal.SIGTERM
+
+
+def interrupted(prefix: Path, at: str, argument: str) -> tuple[int, str]:
+    """Exit code and what it complained about, interrupted when it has printed a line."""
+    command = [str(prefix / "lib" / "ros2_cosim" / "demo"), argument]
+    environment = {**os.environ, "PYTHONPATH": search_path(prefix)}
+    with subprocess.Popen(
+        command, env=environment, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+    ) as process:
+        assert process.stdout is not None and process.stderr is not None
+        assert process.stdout.readline() == f"{at}\n"
+        process.send_signal(signal.SIGINT)
+        return process.wait(), process.stderr.read()
+
+
+@pytest.mark.parametrize(("at", "argument"), [("importing", "import"), ("ready", "sleep")])
+def test_an_interrupt_ends_it_quietly(at, argument, prefix):
+    assert interrupted(prefix, at, argument) == (0, "")
+
+
+def test_an_interrupt_waits_until_python_can_take_it(prefix):
+    if subprocess.run(
+        ["env", "--block-signal=INT", "true"], stderr=subprocess.DEVNULL, check=False
+    ).returncode:
+        pytest.skip("needs GNU coreutils 8.31 or newer: its env can have a signal wait")
+    (prefix / "bin").mkdir()
+    chosen = prefix / "bin" / "python3"
+    chosen.write_text(f'#!/bin/sh\nkill -INT $$\nexec "{sys.executable}" "$@"\n')
+    chosen.chmod(0o755)
+    done = run(prefix, "sleep")
+    assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
+
+
+def test_leaves_with_what_the_program_says(prefix):
+    (prefix / "demo_module.py").write_text(
+        "import atexit\ndef main():\n"
+        "    atexit.register(print, 'tidy')\n    raise SystemExit('no licence')\n"
+    )
+    done = run(prefix)
+    assert (done.returncode, done.stdout, done.stderr) == (1, "tidy\n", "no licence\n")

@@ -9,7 +9,8 @@ import os
 import signal
 import sys
 import threading
-from collections.abc import Iterator
+import traceback
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any, NoReturn
 
@@ -91,6 +92,24 @@ def leave(code: object) -> NoReturn:
         sys.stderr.flush()
     finally:
         os._exit(number)
+
+
+def run_main(main: Callable[[], object]) -> NoReturn:
+    """Run the main function of a program, and leave with its exit code.
+
+    An interrupt that comes out of it ends the program quietly. Those that came while the program
+    was imported have ended it at once; from here on they are ``KeyboardInterrupt``.
+    """
+    if signal.getsignal(signal.SIGINT) is not signal.SIG_IGN:
+        signal.signal(signal.SIGINT, signal.default_int_handler)
+    code: object = 1
+    try:
+        code = main()
+    except (SystemExit, KeyboardInterrupt) as left:
+        code = left.code if isinstance(left, SystemExit) else 0
+    except BaseException:
+        traceback.print_exc()
+    leave(code)
 
 
 @contextmanager

@@ -4,7 +4,7 @@
 import time
 
 from ros2_cosim.core.kernel.errors import ConfigurationError
-from ros2_cosim.core.process.processes import leave
+from ros2_cosim.core.process.processes import run_main
 from ros2_cosim.core.scenario.system import build_model
 from ros2_cosim.lab.study.free_running_node import FreeRunningNode, wanted_factor
 from ros2_cosim.ros.programs._start import Started, run_node
@@ -36,4 +36,4 @@ def _run(started: Started) -> None:
 
 
 if __name__ == "__main__":
-    leave(main())
+    run_main(main)

@@ -5,7 +5,7 @@ import time
 from pathlib import Path
 
 from ros2_cosim.core.messages.catalogue import DEFAULT as CATALOGUE
-from ros2_cosim.core.process.processes import leave
+from ros2_cosim.core.process.processes import run_main
 from ros2_cosim.lab.study.free_running_clock import FreeRunningClock
 from ros2_cosim.lab.study.free_running_node import wanted_factor
 from ros2_cosim.lab.study.prt import EgoTrack, write_free_run
@@ -56,4 +56,4 @@ def _coordinate(started: Started) -> None:
 
 
 if __name__ == "__main__":
-    leave(main())
+    run_main(main)

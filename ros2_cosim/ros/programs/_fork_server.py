@@ -28,7 +28,7 @@ from ros2_cosim.core.documents.offered import all_offered
 from ros2_cosim.core.documents.settings import build_validators
 from ros2_cosim.core.kernel.errors import ConfigurationError
 from ros2_cosim.core.messages.definitions import find_definition
-from ros2_cosim.core.process.processes import end_with_parent, leave
+from ros2_cosim.core.process.processes import end_with_parent, leave, run_main
 from ros2_cosim.core.sockets.inherited import INHERITED
 from ros2_cosim.ros.bringup.fork_server import FILES_LIMIT, REQUEST_LIMIT
 
@@ -127,7 +127,6 @@ def _become(
     :param hold: at its end when the process in between has gone for good: what it asks of its
         parent before that, its parent may still be the wrong one
     """
-    code: object = 1
     try:
         os.read(hold, 1)
         os.close(hold)
@@ -141,13 +140,11 @@ def _become(
         sys.argv = [f"{module}", *arguments]
         setproctitle(" ".join([sys.executable, "-m", module, *arguments]))
         _name_logs(module.rpartition(".")[2])
-        code = importlib.import_module(module).main()
-    except SystemExit as left:
-        code = left.code
+        main = importlib.import_module(module).main
     except BaseException:
         traceback.print_exc()
-    finally:
-        leave(code)
+        leave(1)
+    run_main(main)
 
 
 def _name_logs(name: str) -> None:

@@ -3,11 +3,11 @@
 
 from __future__ import annotations
 
-import sys
+from functools import partial
 from typing import NoReturn
 
 from ros2_cosim.core.kernel.model import FullModel
-from ros2_cosim.core.process.processes import leave
+from ros2_cosim.core.process.processes import run_main
 from ros2_cosim.driving.cacc import CaccController
 from ros2_cosim.driving.controllers import LongitudinalLaw
 from ros2_cosim.driving.controllers.script import hand_over
@@ -39,8 +39,8 @@ def run_controller(law: LongitudinalLaw) -> NoReturn:
         declared = declare(started.scenario, name)
         return CaccController(declared.context, declared.parameters, law=law)
 
-    sys.exit(run_participant("cacc_controller", build))
+    run_main(partial(run_participant, "cacc_controller", build))
 
 
 if __name__ == "__main__":
-    leave(main())
+    run_main(main)

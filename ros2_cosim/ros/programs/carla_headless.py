@@ -4,7 +4,7 @@
 The options are those of ``cosim carla-headless``.
 """
 
-from ros2_cosim.core.process.processes import ending_quietly
+from ros2_cosim.core.process.processes import ending_quietly, run_main
 from ros2_cosim.ros.bringup.starter_channel import Starter
 from ros2_cosim.world.headless.__main__ import run
 
@@ -28,4 +28,4 @@ def main() -> None:
 
 
 if __name__ == "__main__":
-    main()
+    run_main(main)

@@ -10,7 +10,7 @@ from collections.abc import Callable
 from functools import partial
 
 from ros2_cosim.core.messages.protocol import ParticipantReport
-from ros2_cosim.core.process.processes import leave
+from ros2_cosim.core.process.processes import run_main
 from ros2_cosim.core.process.spans import Chronicle
 from ros2_cosim.core.scenario.declaration import declare
 from ros2_cosim.core.scenario.schema import SimulatorSettings
@@ -132,4 +132,4 @@ def _reporter(
 
 
 if __name__ == "__main__":
-    leave(main())
+    run_main(main)

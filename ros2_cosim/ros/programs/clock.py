@@ -6,7 +6,7 @@ from functools import partial
 from ros2_cosim.core.kernel.coordinator import Coordinator
 from ros2_cosim.core.kernel.membership import Membership
 from ros2_cosim.core.kernel.time import FOREVER
-from ros2_cosim.core.process.processes import leave
+from ros2_cosim.core.process.processes import run_main
 from ros2_cosim.core.realtime.pacing import TimeScale
 from ros2_cosim.core.realtime.run_control import RunControl
 from ros2_cosim.core.scenario.changes_by_hand import ChangesByHand, messages_of
@@ -98,4 +98,4 @@ def coordinate(controls: list[RunControl], started: Started) -> bool:
 
 
 if __name__ == "__main__":
-    leave(main())
+    run_main(main)

@@ -18,7 +18,7 @@ from ros2_cosim.core.kernel.sequential import SequentialScheduler
 from ros2_cosim.core.live.foxglove_view import with_viewers
 from ros2_cosim.core.messages.protocol import ParticipantReport
 from ros2_cosim.core.messages.reporting import report_of
-from ros2_cosim.core.process.processes import leave
+from ros2_cosim.core.process.processes import run_main
 from ros2_cosim.core.process.spans import SequenceChronicle, noted_scheduler
 from ros2_cosim.core.realtime.pacing import Pacer
 from ros2_cosim.core.realtime.renewal import cannot_begin_anew
@@ -257,4 +257,4 @@ def _require(graph: Graph, lifecycles: LifecycleGroup, names: tuple[str, ...]) -
 
 
 if __name__ == "__main__":
-    leave(main())
+    run_main(main)

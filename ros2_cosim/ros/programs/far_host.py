@@ -4,7 +4,7 @@
 import sys
 from pathlib import Path
 
-from ros2_cosim.core.process.processes import leave
+from ros2_cosim.core.process.processes import run_main
 from ros2_cosim.ros.hosts.far_host import attend
 
 
@@ -15,4 +15,4 @@ def main() -> int:
 
 
 if __name__ == "__main__":
-    leave(main())
+    run_main(main)

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Any participant whose model the scenario names."""
 
-from ros2_cosim.core.process.processes import leave
+from ros2_cosim.core.process.processes import run_main
 from ros2_cosim.ros.programs._start import run_participant
 
 
@@ -11,4 +11,4 @@ def main() -> int:
 
 
 if __name__ == "__main__":
-    leave(main())
+    run_main(main)

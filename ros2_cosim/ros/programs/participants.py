@@ -17,7 +17,7 @@ from ros2_cosim.core.kernel.errors import (
 )
 from ros2_cosim.core.kernel.lifecycle_group import LifecycleGroup
 from ros2_cosim.core.kernel.model import FullModel
-from ros2_cosim.core.process.processes import leave
+from ros2_cosim.core.process.processes import run_main
 from ros2_cosim.core.process.spans import Spans
 from ros2_cosim.core.run.tracebacks import noted
 from ros2_cosim.core.scenario.hosting import hosted, sharing_thread
@@ -200,4 +200,4 @@ def _close(models: dict[str, FullModel]) -> None:
 
 
 if __name__ == "__main__":
-    leave(main())
+    run_main(main)

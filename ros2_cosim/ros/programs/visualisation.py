@@ -7,7 +7,7 @@ import sys
 
 from ros2_cosim.core.kernel.errors import Cancelled, CosimError
 from ros2_cosim.core.messages.namespaces import node_name_of
-from ros2_cosim.core.process.processes import ignore_interrupts, leave
+from ros2_cosim.core.process.processes import ignore_interrupts, run_main
 from ros2_cosim.ros.node.session import Session
 from ros2_cosim.ros.node.visualisation import Visualisation
 from ros2_cosim.world.road import RoadNetwork
@@ -35,4 +35,4 @@ def main() -> int:
 
 
 if __name__ == "__main__":
-    leave(main())
+    run_main(main)
