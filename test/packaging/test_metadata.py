@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import ast
 import re
+import shutil
 import sys
 import xml.etree.ElementTree as ElementTree
 from pathlib import Path
@@ -53,12 +54,26 @@ def test_name_and_version_agree(pyproject, package_xml):
     names = {package_xml.findtext("name"), pyproject["project"]["name"], project.group(1)}
     assert names == {"ros2_cosim"}
     assert citation()["version"] == ros2_cosim.__version__
-    # As REP 132 has it; the first section is a version, or what is to come.
-    title, first = re.findall(r"^(.+)\n[=-]+$", (ROOT / "CHANGELOG.rst").read_text(), re.MULTILINE)[
-        :2
-    ]
-    assert title == "Changelog for package ros2_cosim"
-    assert re.fullmatch(rf"Forthcoming|{ros2_cosim.__version__} \(\d{{4}}-\d\d-\d\d\)", first)
+
+
+def test_tools_of_ros_make_a_release_of_the_changelog(tmp_path, monkeypatch, capsys):
+    tag = pytest.importorskip("catkin_pkg.cli.tag_changelog")
+    for name in ("package.xml", "CHANGELOG.rst", "LICENSE"):
+        shutil.copy(ROOT / name, tmp_path)
+    monkeypatch.chdir(tmp_path)
+    tag.main(["--bump", "minor"])
+    assert "Tag version 0.2.0" in capsys.readouterr().out
+    versions = list(tag.get_changelog_from_path(".", "ros2_cosim").foreach_version(reverse=True))
+    version, _, content = versions[0]
+    assert version == "0.2.0" and content, "the section Forthcoming has no item"
+
+
+def test_rosdoc2_is_told_where_the_pages_are(package_xml):
+    kind, told = yaml.safe_load_all((ROOT / package_xml.findtext("export/rosdoc2")).read_text())
+    assert kind == {"type": "rosdoc2 config", "version": 1}
+    assert (ROOT / told["settings"]["python_source"] / "__init__.py").is_file()
+    (builder,) = told["builders"]
+    assert (ROOT / builder["sphinx"]["user_doc_dir"] / "index.md").is_file()
 
 
 def citation() -> dict[str, Any]:
