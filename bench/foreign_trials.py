@@ -72,7 +72,7 @@ def busy_processors() -> Iterator[None]:
             process.wait()
 
 
-def _cosim(words: Sequence[str], directory: Path) -> tuple[int, str]:
+def cosim(words: Sequence[str], directory: Path) -> tuple[int, str]:
     """Exit code of a command, and the last line that it printed."""
     command = [sys.executable, "-m", "ros2_cosim.cli.main", *words]
     try:
@@ -92,7 +92,7 @@ def tried(name: str, commands: Sequence[str], runs: int, options: Sequence[str])
         given = [word for command in commands for word in ("--from-node", command)]
         file = f"{name}.yaml"
         for words in (("new", name, *given), ("check", file)):
-            code, said = _cosim(words, directory)
+            code, said = cosim(words, directory)
             if code:
                 return Trial(name, False, (), said)
         traces, named = [], ""
@@ -102,9 +102,9 @@ def tried(name: str, commands: Sequence[str], runs: int, options: Sequence[str])
                 words = ("run", file, "--out", out, *options)
                 if busy:
                     with busy_processors():
-                        code, said = _cosim(words, directory)
+                        code, said = cosim(words, directory)
                 else:
-                    code, said = _cosim(words, directory)
+                    code, said = cosim(words, directory)
                 summary = directory / out / "summary.json"
                 found = json.loads(summary.read_text()) if summary.is_file() and not code else {}
                 traces.append(found.get("trace_sha256", ""))

@@ -19,9 +19,10 @@ from ros2_cosim.core.kernel.errors import ConfigurationError
 from ros2_cosim.core.messages.catalogue import DEFAULT
 from ros2_cosim.core.messages.records import CollisionEvent, ObjectList, RoadUsers
 from ros2_cosim.core.record.bag_reader import read_bag
-from ros2_cosim.core.run.bringup import bring_up
-from ros2_cosim.core.run.inproc import InprocRun, run_inproc
+from ros2_cosim.core.record.summary import read_summary
+from ros2_cosim.core.run.inproc import run_inproc
 from ros2_cosim.core.run.request import RunRequest
+from ros2_cosim.core.run.start import run_request
 from ros2_cosim.core.scenario.changes_by_hand import ChangesByHand
 from ros2_cosim.core.scenario.schema import Scenario, load_scenario
 from ros2_cosim.core.scene.entities import (
@@ -34,7 +35,7 @@ from ros2_cosim.core.scene.entities import (
     packed,
     unpacked,
 )
-from ros2_cosim.core.scene.simulator import Simulator
+from ros2_cosim.core.scene.simulator import MapChoice, Simulator
 from ros2_cosim.world.carla.client_world import ClientWorld
 from ros2_cosim.world.carla.inprocess_world import InProcessWorld
 from ros2_cosim.world.carla.parameters import SceneParameters
@@ -43,6 +44,7 @@ from ros2_cosim.world.carla.scene import Scene
 PATH = "participants.world.parameters.entities"
 CAR = "vehicle.tesla.model3"
 AHEAD = (725.0, -5.25, 0.0, 0.0, 0.0, 0.0, 1.0)
+FAR = (600.0, -1.75, 0.0, 0.0, 0.0, 0.0, 1.0)
 STILL = (0.0, 0.0, 0.0)
 
 
@@ -242,10 +244,33 @@ def test_a_world_whose_traffic_nobody_could_see_takes_no_orders(tmp_path: Path) 
         taking.take(PATH, json.dumps(change("1s", 1, spawn("box"))["to"]), 0)
 
 
-def test_a_checkpoint_is_refused_once_a_vehicle_was_spawned(tmp_path: Path) -> None:
-    scenario = file_of(tmp_path, [change("100ms", 1, spawn("box"))], duration="300ms")
-    out = tmp_path / "out"
-    request = RunRequest(scenario, shape="inproc", out=out, checkpoints=(200_000_000,))
-    with pytest.raises(ConfigurationError, match="found vehicles that were spawned by entities"):
-        with bring_up(request) as prepared, InprocRun(prepared) as run:
-            run.finish()
+def test_a_branch_goes_on_with_the_vehicles_that_were_spawned(tmp_path: Path) -> None:
+    """One rolls, one waits for its step, one has gone, and its name comes again."""
+    scenario = file_of(
+        tmp_path,
+        [
+            change("100ms", 1, spawn("box", AHEAD, (5.0, 0.0, 0.0)), spawn("gone", FAR)),
+            change("150ms", 2, EntityCommand(do="delete", name="gone")),
+            change("200ms", 3, spawn("gone", FAR)),
+            change("320ms", 4, EntityCommand(do="delete", name="box")),
+        ],
+        duration="500ms",
+    )
+    whole = tmp_path / "whole"
+    times = (150_000_000, 255_000_000, 400_000_000)
+    run_request(RunRequest(scenario, shape="inproc", out=whole, checkpoints=times))
+    traces = {read_summary(whole).trace_sha256}
+    for number, checkpoint in enumerate(sorted(whole.glob("*.ckpt"))):
+        out = tmp_path / f"branch{number}"
+        run_request(RunRequest(checkpoint, shape="inproc", out=out, branch=checkpoint))
+        traces.add(read_summary(out).trace_sha256)
+        assert (out / "bag/bag_0.mcap").read_bytes() == (whole / "bag/bag_0.mcap").read_bytes()
+    assert number == len(times) - 1 and len(traces) == 1
+
+
+@pytest.mark.parametrize("vehicles", [[["1", CAR]], [[1, "vehicle.none"]], [7]])
+def test_a_state_with_other_vehicles_is_refused(vehicles: list[Any]) -> None:
+    world = InProcessWorld()
+    world.prepare(MapChoice(HIGHWAY.read_text(encoding="utf-8")), "ClearNoon", 0.01)
+    with pytest.raises(ConfigurationError, match="^state of a world: found the vehicle"):
+        world.complete(vehicles)

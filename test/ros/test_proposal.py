@@ -122,6 +122,34 @@ def test_what_a_node_calls_is_what_another_one_offers() -> None:
     assert len(notes) == 1 and "a calls /other" in notes[0]
 
 
+def test_services_of_a_running_graph_are_compared() -> None:
+    load, route = (
+        {"/map/load": "std_srvs/srv/Trigger"},
+        {"/route": "tf2_msgs/action/LookupTransform"},
+    )
+    seen = [
+        looked(node("/a", calls={**load, **route})),
+        looked(node("/b", offers={**load, **route})),
+    ]
+    data, _ = proposed("seen", [({"command": ["/bin/true"]}, each) for each in seen])
+    scenario = make_scenario(data, "seen")
+    graph = check_scenario(scenario, "ros")
+    gate = {"/gate/a/calls/map_load": load["/map/load"]}
+    running = [node("/a", calls={**gate, **route}), node("/b", offers={**load, **route})]
+    assert graph_faults(scenario, graph, running) == []
+    other = {"/map/load": "std_srvs/srv/Empty", "/more": "std_srvs/srv/Empty"}
+    assert graph_faults(scenario, graph, [node("/a", calls=other), node("/b", offers=other)]) == [
+        "participants.a.parameters.calls.map_load: /a calls std_srvs/srv/Empty; the scenario has "
+        "std_srvs/srv/Trigger",
+        "participants.a.parameters.calls.route: /a calls no /route",
+        "participants.a: /a calls /more, which is not in calls; declare it, or name it in "
+        "allow_services",
+        "participants.b.parameters.offers.map_load: /b offers std_srvs/srv/Empty; the scenario "
+        "has std_srvs/srv/Trigger",
+        "participants.b.parameters.offers.route: /b offers no /route",
+    ]
+
+
 def test_periods_without_a_common_measure_take_the_smallest() -> None:
     parts, _ = written(
         looked(node("/a", writes=[end("/x")]), timers=[(100 * MS, True), (33_333_333, True)])

@@ -65,10 +65,12 @@ class OrderQueue:
 
     :ivar taken: the number of the last ones
     :ivar given: that of the last ones that have gone into the scene
+    :ivar spawned: name and blueprint of each that was to be spawned, from ``FIRST_SPAWNED_ID`` on
     """
 
     def __init__(self) -> None:
         self.taken = self.given = 0
+        self.spawned: list[tuple[str, str]] = []
         #: Number and command, the latter as bytes: a checkpoint keeps them.
         self._waiting: list[tuple[int, bytes]] = []
 
@@ -83,7 +85,9 @@ class OrderQueue:
         found, self._waiting = self._waiting[:MAX_COMMANDS], self._waiting[MAX_COMMANDS:]
         if found:
             self.given = found[-1][0]
-        return tuple(command for _, data in found for command in unpacked(data))
+        commands = tuple(command for _, data in found for command in unpacked(data))
+        self.spawned += [(each.name, each.blueprint) for each in commands if each.do == "spawn"]
+        return commands
 
 
 def packed(commands: Iterable[EntityCommand]) -> bytes:

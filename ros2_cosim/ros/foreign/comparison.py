@@ -6,6 +6,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 from time import monotonic, sleep
+from typing import Literal
 
 import rclpy
 from rclpy.node import Node
@@ -13,7 +14,7 @@ from rclpy.node import Node
 from ros2_cosim.core.documents.settings import read_section
 from ros2_cosim.core.kernel.errors import ConfigurationError
 from ros2_cosim.core.kernel.graph import Graph
-from ros2_cosim.core.messages.foreign import ForeignSettings, full_topic
+from ros2_cosim.core.messages.foreign import ForeignService, ForeignSettings, full_topic
 from ros2_cosim.core.messages.wiring import wire_codec
 from ros2_cosim.core.scenario.schema import Scenario
 from ros2_cosim.ros.foreign.foreign_node import codec_type, input_codec
@@ -101,6 +102,8 @@ class _Comparison:
             *self._of_ends("inputs", "reads", read, in_types, reads),
             *self._of_ends("outputs", "publishes", written, out_types, writes),
             *self._undeclared(reads),
+            *self._of_services("calls", settings.calls),
+            *self._of_services("offers", settings.offers),
         ]
 
     def _names(self, port: str, topic: str) -> set[str]:
@@ -136,6 +139,36 @@ class _Comparison:
                         "best_effort: true accepts that"
                     )
         return found
+
+    def _of_services(
+        self, way: Literal["calls", "offers"], ports: Mapping[str, ForeignService]
+    ) -> list[str]:
+        """What is wrong with services and actions; what is offered may go unused."""
+        there = {
+            name: kind
+            for node in self._nodes
+            for name, kind in (node.calls if way == "calls" else node.offers).items()
+        }
+        found = []
+        known = {full_topic(name, self._node_name) for name in self._settings.allow_services}
+        for port, tied in ports.items():
+            where = f"{self._where}.parameters.{way}.{port}"
+            names = {full_topic(tied.called, self._node_name), gate_topic(self._name, way, port)}
+            known |= names
+            kinds = [there[name] for name in names if name in there]
+            if not kinds:
+                found.append(f"{where}: {self._node_name} {way} no {tied.called}")
+            found += [
+                f"{where}: {self._node_name} {way} {kind}; the scenario has {tied.type}"
+                for kind in kinds
+                if kind != tied.type
+            ]
+        others = sorted(there.keys() - known) if way == "calls" else ()
+        return found + [
+            f"{self._where}: {self._node_name} calls {name}, which is not in calls; declare it, or "
+            "name it in allow_services"
+            for name in others
+        ]
 
     def _undeclared(self, reads: Iterable[SeenEnd]) -> list[str]:
         """What is read but not declared: a run refuses that."""

@@ -70,16 +70,9 @@ class SceneEntities(EntityBook):
         self._time = 0
         self._outputs: Mapping[str, Any] = {}
         self._static: dict[int, StaticObject] = {}
-        #: Number in messages -> name and blueprint of what orders have spawned.
-        self._spawned: dict[int, tuple[str, str]] = {}
         #: Orders on their way, from the services.
         self._expected: list[EntityOrders] = []
         self._number = 0
-
-    @property
-    def has_spawned(self) -> bool:
-        """Whether vehicles have come into the scene."""
-        return bool(self._spawned)
 
     def seen(self, time: int, outputs: Mapping[str, Any]) -> None:
         """Take what the scene reports at an activation."""
@@ -88,12 +81,8 @@ class SceneEntities(EntityBook):
         if static is not None:
             self._static = {found.id: found for found in static.objects}
 
-    def ordered(self, commands: Sequence[EntityCommand]) -> None:
-        """Take what goes into the scene with the next step."""
-        for command in commands:
-            if command.do == "spawn":
-                number = FIRST_SPAWNED_ID + len(self._spawned)
-                self._spawned[number] = command.name, command.blueprint
+    def ordered(self) -> None:
+        """Orders have gone into the scene: they are carried out with the next step."""
         self._expected = [e for e in self._expected if e.number > self._orders.given]
 
     def entities(self) -> Sequence[Entity]:
@@ -237,8 +226,9 @@ class SceneEntities(EntityBook):
         volume = _around(user.length, user.width, 0.0, user.height)
         number, kind = user.id, EntityKind.DYNAMIC_OBJECT
         tags: tuple[str, ...]
-        if number in self._spawned:
-            return self._new(*self._spawned[number])._replace(motion=motion, volume=volume)
+        spawned = number - FIRST_SPAWNED_ID
+        if 0 <= spawned < len(self._orders.spawned):
+            return self._new(*self._orders.spawned[spawned])._replace(motion=motion, volume=volume)
         if number >= FIRST_STRANGER_ID:
             name, tags, why = f"actor{number - FIRST_STRANGER_ID}", ("vehicle",), _STRANGER
         elif number >= FIRST_RECORDED_ID:

@@ -11,6 +11,7 @@ import struct
 from collections.abc import Sequence
 from difflib import get_close_matches
 from pathlib import Path
+from typing import Any
 
 from ros2_cosim.core.kernel.errors import ConfigurationError, RunError
 from ros2_cosim.core.kernel.exactmath import float32
@@ -41,6 +42,7 @@ from ros2_cosim.world.headless.onlooker import WorldOnlooker
 from ros2_cosim.world.headless.sensing.hub import SensorHub
 from ros2_cosim.world.headless.sensing.payloads import inertial, measured, satellite
 from ros2_cosim.world.headless.wire_types import (
+    ORIGIN,
     ActorRecord,
     Rotation,
     Transform,
@@ -144,6 +146,24 @@ class InProcessWorld:
             self._vehicles.add(actor.id)
         box = actor.bounding_box
         return actor.id, Body(_narrow(box.location), _narrow(box.extent))
+
+    def vehicles(self) -> list[list[int | str]]:
+        """Number and blueprint of each vehicle that is there."""
+        return [[vehicle.id, vehicle.blueprint.id] for vehicle in self.world.vehicles()]
+
+    def complete(self, vehicles: Sequence[Any]) -> None:
+        """Make those that ``vehicles`` has named and that are not there; a state says where.
+
+        :raises ConfigurationError: there are no such vehicles
+        """
+        attributes = {STEERING: CLASS_STEERING}
+        for entry in vehicles:
+            match entry:
+                case [int(number), str(blueprint)] if blueprint in LIBRARY:
+                    if number not in self.world.actors:
+                        self.world.spawn_anywhere(blueprint, ORIGIN, attributes, actor_id=number)
+                case _:
+                    raise ConfigurationError(f"state of a world: found the vehicle {entry!r}")
 
     def destroy(self, actor: int) -> None:
         """Remove an actor."""

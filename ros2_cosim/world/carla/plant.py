@@ -205,6 +205,20 @@ class ScenePlant:
         simulator = self._run.simulator
         return simulator.onlooker if isinstance(simulator, InProcessWorld) else None
 
+    def vehicles(self) -> list[list[int | str]]:
+        """Number and blueprint of each vehicle of the headless world; none of another simulator."""
+        simulator = self._run.simulator
+        return simulator.vehicles() if isinstance(simulator, InProcessWorld) else []
+
+    def complete(self, vehicles: Sequence[Any]) -> None:
+        """Make the vehicles of a saved state that came while the run went on.
+
+        :raises ConfigurationError: there are no such vehicles
+        """
+        simulator = self._run.simulator
+        if isinstance(simulator, InProcessWorld):
+            simulator.complete(vehicles)
+
     def finish(self) -> None:
         """Check whether another client has moved the world."""
         self._run.finish()

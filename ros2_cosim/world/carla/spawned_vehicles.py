@@ -25,6 +25,9 @@ _logger = logging.getLogger(__name__)
 class SpawnedVehicle:
     """``state`` is that of the last step, or what orders have made of it since."""
 
+    # Named, for a saved state makes vehicles that came while the run went on.
+    __slots__ = ("actor", "body", "number", "state")
+
     def __init__(self, number: int, actor: int, body: Body, state: Odometry) -> None:
         self.number, self.actor, self.body, self.state = number, actor, body, state
 

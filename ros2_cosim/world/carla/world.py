@@ -308,7 +308,7 @@ class CarlaWorld(FullModel, EntityWorld):
         if step.time > 0:
             commands = self._orders.due()
             if commands or self._is_ordered:
-                self._book.ordered(commands)
+                self._book.ordered()
                 self._plant.order(commands)
             self._is_ordered = bool(commands)
         outputs = dict(self._plant.activate(step))
@@ -356,12 +356,8 @@ class CarlaWorld(FullModel, EntityWorld):
         """The scene, its vehicles and what drives them."""
         from ros2_cosim.world.carla.saved_scene import SCENE_STATE  # with all sensors
 
-        if self._book.has_spawned:
-            raise ConfigurationError(
-                f"checkpoint: found vehicles that were spawned by {ORDERS}; allowed is a time "
-                "before that"
-            )
-        return SCENE_STATE.save(self)
+        assert isinstance(self._plant, ScenePlant), "else its state cannot be saved"
+        return {"vehicles": self._plant.vehicles(), "scene": SCENE_STATE.save(self)}
 
     @property
     def unsaved(self) -> str | None:
@@ -369,10 +365,19 @@ class CarlaWorld(FullModel, EntityWorld):
         return None if isinstance(self._plant, ScenePlant) else ""
 
     def restore_state(self, state: Any) -> None:
-        """Go back to a state that ``save_state`` gave."""
+        """Go back to a state that ``save_state`` gave.
+
+        :raises ConfigurationError: it is no such state
+        """
         from ros2_cosim.world.carla.saved_scene import SCENE_STATE
 
-        SCENE_STATE.restore(self, state)
+        assert isinstance(self._plant, ScenePlant), "else its state cannot be saved"
+        match state:
+            case {"vehicles": [*vehicles], "scene": scene}:
+                self._plant.complete(vehicles)
+                SCENE_STATE.restore(self, scene)
+            case _:
+                raise ConfigurationError("state of a world: found neither vehicles nor scene")
 
     def finish(self) -> None:
         """The last step is done: the slave dismantles its scene."""

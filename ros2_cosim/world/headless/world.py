@@ -164,12 +164,18 @@ class World:
         return self._add(known, pose, dict(attributes or {}), parent, socket)
 
     def spawn_anywhere(
-        self, blueprint: str, pose: Transform, attributes: Mapping[str, str], parent: int = 0
+        self,
+        blueprint: str,
+        pose: Transform,
+        attributes: Mapping[str, str],
+        parent: int = 0,
+        actor_id: int = 0,
     ) -> Actor:
         """Spawn an actor of which a recording says that it was there, whatever stands there now.
 
         Attributes that the blueprint does not have, or that cannot be set, are left out.
 
+        :param actor_id: from which ids go on; 0: that of the next actor
         :raises CallError: unknown blueprint
         """
         known = LIBRARY.get(blueprint)
@@ -181,6 +187,7 @@ class World:
             for name, value in attributes.items()
             if name in settable and settable[name].accepts(value)
         }
+        self._next_id = actor_id or self._next_id
         return self._add(_sized(known, chosen), pose, chosen, parent)
 
     def destroy(self, actor_id: int) -> None:
