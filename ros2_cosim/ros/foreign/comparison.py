@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from time import monotonic, sleep
 from typing import Literal
@@ -142,33 +142,25 @@ class _Comparison:
 
     def _of_services(
         self, way: Literal["calls", "offers"], ports: Mapping[str, ForeignService]
-    ) -> list[str]:
+    ) -> Iterator[str]:
         """What is wrong with services and actions; what is offered may go unused."""
-        there = {
-            name: kind
-            for node in self._nodes
-            for name, kind in (node.calls if way == "calls" else node.offers).items()
-        }
-        found = []
+        both = [node.calls if way == "calls" else node.offers for node in self._nodes]
+        there = {name: kind for found in both for name, kind in found.items()}
         known = {full_topic(name, self._node_name) for name in self._settings.allow_services}
         for port, tied in ports.items():
-            where = f"{self._where}.parameters.{way}.{port}"
+            where = f"{self._where}.parameters.{way}.{port}: {self._node_name} {way}"
             names = {full_topic(tied.called, self._node_name), gate_topic(self._name, way, port)}
             known |= names
-            kinds = [there[name] for name in names if name in there]
+            kinds = {there[name] for name in names & there.keys()}
             if not kinds:
-                found.append(f"{where}: {self._node_name} {way} no {tied.called}")
-            found += [
-                f"{where}: {self._node_name} {way} {kind}; the scenario has {tied.type}"
-                for kind in kinds
-                if kind != tied.type
-            ]
-        others = sorted(there.keys() - known) if way == "calls" else ()
-        return found + [
-            f"{self._where}: {self._node_name} calls {name}, which is not in calls; declare it, or "
-            "name it in allow_services"
-            for name in others
-        ]
+                yield f"{where} no {tied.called}"
+            elif kinds != {tied.type}:
+                yield f"{where} {', '.join(sorted(kinds))}; the scenario has {tied.type}"
+        for name in sorted(there.keys() - known) if way == "calls" else ():
+            yield (
+                f"{self._where}: {self._node_name} calls {name}, which is not in calls; declare "
+                "it, or name it in allow_services"
+            )
 
     def _undeclared(self, reads: Iterable[SeenEnd]) -> list[str]:
         """What is read but not declared: a run refuses that."""

@@ -154,16 +154,12 @@ class InProcessWorld:
     def complete(self, vehicles: Sequence[Any]) -> None:
         """Make those that ``vehicles`` has named and that are not there; a state says where.
 
-        :raises ConfigurationError: there are no such vehicles
+        :raises CallError: there are no such vehicles
         """
-        attributes = {STEERING: CLASS_STEERING}
-        for entry in vehicles:
-            match entry:
-                case [int(number), str(blueprint)] if blueprint in LIBRARY:
-                    if number not in self.world.actors:
-                        self.world.spawn_anywhere(blueprint, ORIGIN, attributes, actor_id=number)
-                case _:
-                    raise ConfigurationError(f"state of a world: found the vehicle {entry!r}")
+        steers = {STEERING: CLASS_STEERING}
+        for number, blueprint in vehicles:
+            if number not in self.world.actors:
+                self.world.spawn_anywhere(blueprint, ORIGIN, steers, actor_id=number)
 
     def destroy(self, actor: int) -> None:
         """Remove an actor."""

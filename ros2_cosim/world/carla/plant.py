@@ -213,7 +213,7 @@ class ScenePlant:
     def complete(self, vehicles: Sequence[Any]) -> None:
         """Make the vehicles of a saved state that came while the run went on.
 
-        :raises ConfigurationError: there are no such vehicles
+        :raises CallError: there are no such vehicles
         """
         simulator = self._run.simulator
         if isinstance(simulator, InProcessWorld):

@@ -367,17 +367,13 @@ class CarlaWorld(FullModel, EntityWorld):
     def restore_state(self, state: Any) -> None:
         """Go back to a state that ``save_state`` gave.
 
-        :raises ConfigurationError: it is no such state
+        :raises CosimError: it is no such state
         """
         from ros2_cosim.world.carla.saved_scene import SCENE_STATE
 
         assert isinstance(self._plant, ScenePlant), "else its state cannot be saved"
-        match state:
-            case {"vehicles": [*vehicles], "scene": scene}:
-                self._plant.complete(vehicles)
-                SCENE_STATE.restore(self, scene)
-            case _:
-                raise ConfigurationError("state of a world: found neither vehicles nor scene")
+        self._plant.complete(state["vehicles"])
+        SCENE_STATE.restore(self, state["scene"])
 
     def finish(self) -> None:
         """The last step is done: the slave dismantles its scene."""
