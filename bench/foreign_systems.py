@@ -57,7 +57,7 @@ Order = dict[str, list[str]]
 
 
 class Run(NamedTuple):
-    """One run: wall and processor time for a second of it, latencies [ms], and why it is none."""
+    """One run: wall and processor time for each second, latencies [ms], and what went wrong."""
 
     order: Order
     trace: str

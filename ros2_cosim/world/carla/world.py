@@ -356,7 +356,7 @@ class CarlaWorld(FullModel, EntityWorld):
         """The scene, its vehicles and what drives them."""
         from ros2_cosim.world.carla.saved_scene import SCENE_STATE  # with all sensors
 
-        assert isinstance(self._plant, ScenePlant), "else its state cannot be saved"
+        assert isinstance(self._plant, ScenePlant), "only a world in this process has a state"
         return {"vehicles": self._plant.vehicles(), "scene": SCENE_STATE.save(self)}
 
     @property
@@ -367,11 +367,11 @@ class CarlaWorld(FullModel, EntityWorld):
     def restore_state(self, state: Any) -> None:
         """Go back to a state that ``save_state`` gave.
 
-        :raises CosimError: it is no such state
+        :raises CosimError: it is something else
         """
         from ros2_cosim.world.carla.saved_scene import SCENE_STATE
 
-        assert isinstance(self._plant, ScenePlant), "else its state cannot be saved"
+        assert isinstance(self._plant, ScenePlant), "only a world in this process has a state"
         self._plant.complete(state["vehicles"])
         SCENE_STATE.restore(self, state["scene"])
 
