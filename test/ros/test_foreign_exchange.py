@@ -15,6 +15,7 @@ from support.busy_machine import busy_machine
 from support.isolation import drop_dds_settings
 
 from ros2_cosim.core.kernel.errors import ConfigurationError, RunError
+from ros2_cosim.core.messages.bundles import Item, bundle, items_of
 from ros2_cosim.core.messages.catalogue import DEFAULT as CATALOGUE
 from ros2_cosim.core.record.bag_reader import read_bag
 from ros2_cosim.core.record.summary import Summary
@@ -27,7 +28,6 @@ pytest.importorskip("rclpy")
 pytest.importorskip("ros2_cosim.msg", reason="generated messages are not built")
 pytest.importorskip("tf2_msgs", reason="the definitions of tf2 are not built")
 
-from ros2_cosim.ros.foreign.foreign_exchange import Item, bundle, items_of
 
 TEXT = "std_msgs/msg/String"
 ACTION = {"action": "fibonacci", "type": "tf2_msgs/action/LookupTransform"}

@@ -2,18 +2,16 @@
 """Services and actions of foreign nodes as messages of the run.
 
 The node calls the adapter's server instead of the real one, or is called by the adapter's client.
-What one side sent in an activation travels as one message, a *bundle*: the services of an action
-and its topics, in a fixed order, each in its own order. So the other side gets all of it at a
-simulated time. A node draws the ids of its goals at random: in bundles they are counted.
+What one side sent in an activation travels as one message, a *bundle*. So the other side gets all
+of it at a simulated time. A node draws the ids of its goals at random: in bundles they are counted.
 """
 
 from __future__ import annotations
 
 import importlib
 import re
-import struct
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, ClassVar, NamedTuple
 
 import msgpack
@@ -21,23 +19,14 @@ from rclpy.node import Node
 from rclpy.qos import QoSPresetProfiles
 
 from ros2_cosim.core.kernel.errors import ConfigurationError
+from ros2_cosim.core.messages.bundles import Item, bundle
 from ros2_cosim.core.messages.foreign import ForeignService
 from ros2_cosim.core.messages.packages import how_to_install
 
-#: Of each part of a bundle: which one it is, the number of its request, and its bytes.
-_PART = struct.Struct("<BQI")
 _UUID_BYTES = 16
 #: Package and name of the messages in an array.
 _ELEMENT = re.compile(r"(\w+)/(\w+)")
 _NO_GOAL = bytes(_UUID_BYTES)
-
-
-class Item(NamedTuple):
-    """One request, answer or message: ``part`` is its service or topic, in the order of bundles."""
-
-    part: int
-    number: int
-    data: bytes
 
 
 class _Part(NamedTuple):
@@ -47,27 +36,6 @@ class _Part(NamedTuple):
     kind: Any
     is_service: bool = True
     latched: bool = False
-
-
-def bundle(items: Iterable[Item]) -> bytes:
-    """Items as bytes, those of one part beside each other."""
-    ordered = sorted(items, key=lambda item: item.part)
-    return b"".join(_PART.pack(i.part, i.number, len(i.data)) + i.data for i in ordered)
-
-
-def items_of(data: bytes) -> Iterator[Item]:
-    """The items of a bundle.
-
-    :raises ConfigurationError: the bytes are something else
-    """
-    at = 0
-    while at < len(data):
-        if at + _PART.size > len(data):
-            raise ConfigurationError("found bytes that are not those of a service or an action")
-        part, number, size = _PART.unpack_from(data, at)
-        at += _PART.size
-        yield Item(part, number, data[at : at + size])
-        at += size
 
 
 def packed(message: Any) -> bytes:

@@ -18,6 +18,7 @@ from ros2_cosim.core.kernel.errors import ConfigurationError
 from ros2_cosim.core.kernel.graph import Graph
 from ros2_cosim.core.kernel.participant import ModelContext, Sample, Step
 from ros2_cosim.core.kernel.time import format_ns
+from ros2_cosim.core.messages.bundles import items_of
 from ros2_cosim.core.messages.catalogue import DEFAULT as CATALOGUE
 from ros2_cosim.core.messages.cdr import WireCodec
 from ros2_cosim.core.messages.foreign import BUNDLE_TYPE, ForeignSettings
@@ -29,7 +30,6 @@ from ros2_cosim.ros.foreign.foreign_exchange import (
     Called,
     ForeignExchange,
     Offered,
-    items_of,
     part_names,
 )
 from ros2_cosim.ros.foreign.foreign_lead import Lead
