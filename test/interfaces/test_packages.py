@@ -44,6 +44,22 @@ def test_wide_strings_are_no_message_of_the_package(tmp_path: Path) -> None:
     assert needed_packages(found) == set()
 
 
+def test_a_described_package_may_have_its_definitions_by_subject(tmp_path: Path) -> None:
+    """As autoware_adapi_v1_msgs has them."""
+    for name in ("motion/msg/State.msg", "routing/msg/Route.msg", "routing/srv/Clear.srv"):
+        path = tmp_path / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text("---\n" if name.endswith("srv") else "uint8 state\n")
+    assert [package.name for package in find_packages(tmp_path, "here")] == ["motion", "routing"]
+    (tmp_path / "package.xml").write_text("<package><name>by_subject</name></package>")
+    (package,) = find_packages(tmp_path, "here")
+    assert package.name == "by_subject"
+    assert [path.name for path in package.files] == ["State.msg", "Route.msg", "Clear.srv"]
+    (tmp_path / "motion" / "msg" / "Route.msg").write_text("uint8 other\n")
+    with pytest.raises(ConfigurationError, match=r"Route\.msg: found beside .*Route\.msg"):
+        find_packages(tmp_path, "here")
+
+
 def test_a_whole_disk_is_not_searched(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(packages, "_MAX_DIRECTORIES", 5)
     for name in ("a", "b", "c/d"):

@@ -160,7 +160,15 @@ class _Count:
 def _packages_in(directory: Path, count: _Count) -> Iterator[MessagePackage]:
     count.one_more()
     described = directory / _DESCRIPTION
-    files = tuple(path for kind in KINDS for path in sorted((directory / kind).glob(f"*.{kind}")))
+    files = _definitions(directory)
+    if not files and described.is_file():
+        # By subject, one directory further below.
+        files = _definitions(directory, "*/")
+        named = {f"{path.parent.name}/{path.name}": path for path in files}
+        for path in files:
+            other = named[f"{path.parent.name}/{path.name}"]
+            if path != other:
+                raise ConfigurationError(f"{path}: found beside {other}; allowed is one of them")
     if files:
         name, version = _read(described) if described.exists() else (directory.name, "0.0.0")
         if not _NAME.fullmatch(name):
@@ -173,6 +181,11 @@ def _packages_in(directory: Path, count: _Count) -> Iterator[MessagePackage]:
         for below in sorted(directory.iterdir()):
             if below.is_dir() and not below.is_symlink() and not below.name.startswith("."):
                 yield from _packages_in(below, count)
+
+
+def _definitions(directory: Path, depth: str = "") -> tuple[Path, ...]:
+    patterns = (f"{depth}{kind}/*.{kind}" for kind in KINDS)
+    return tuple(path for pattern in patterns for path in sorted(directory.glob(pattern)))
 
 
 def _read(description: Path) -> tuple[str, str]:
