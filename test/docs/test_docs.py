@@ -24,6 +24,7 @@ from ros2_cosim.core.scenario import schema
 from ros2_cosim.core.scenario.registry import available_models
 from ros2_cosim.core.scenario.seams import available_seams, find_seam
 from ros2_cosim.core.scenario.system import build_graph
+from ros2_cosim.driving.autoware import autoware_ports as autoware
 from ros2_cosim.driving.controllers.registry import available_laws
 from ros2_cosim.driving.ros_bridge import ros_bridge_ports as bridge
 from ros2_cosim.ros.bringup.plan import make_plan
@@ -270,25 +271,34 @@ def test_seams_and_their_parameters_are_documented() -> None:
         assert cell == "the same" or keys == set(names(cell)), name
 
 
+def topics_in(page: str, heading: str) -> set[str]:
+    """Those of a table in full; a second name in a cell stands beside the first one."""
+    found = set()
+    for row in rows(section(page, heading)):
+        first, *others = names(row[0])
+        beside = first.rpartition("/")[0]
+        found |= {first, *(n if n[0] == "/" else f"{beside}/{n}" for n in others)}
+    return found
+
+
+def test_topics_of_autoware_are_documented() -> None:
+    page = "docs/how-to/drive-with-autoware.md"
+    every = (*autoware.OUTPUTS, *autoware.REPORTS, *autoware.COMMANDS)
+    documented = topics_in(page, "Drive a vehicle with Autoware")
+    assert documented == {port.topic for port in every} | {autoware.MODE_SERVICE}
+    text = text_of(page)
+    assert all(topic in text for topic in autoware.REFUSED_TOPICS)
+
+
 def test_topics_of_the_ros_bridge_are_documented() -> None:
     page = "docs/ros-bridge.md"
-
-    def topics(heading: str) -> set[str]:
-        """In full; a second name in a cell stands beside the first one."""
-        found = set()
-        for row in rows(section(page, heading)):
-            first, *others = names(row[0])
-            beside = first.rpartition("/")[0]
-            found |= {first, *(n if n[0] == "/" else f"{beside}/{n}" for n in others)}
-        return found
-
     sensors = {
         bridge.sensor_topic("VEHICLE", "SENSOR") + tail for tail in bridge.SENSOR_TOPICS.values()
     }
     published = {output.topic.format(vehicle="VEHICLE") for output in bridge.OUTPUTS} | sensors
-    assert topics("What is published") == published | {"/clock"}
+    assert topics_in(page, "What is published") == published | {"/clock"}
     obeyed = {f"/carla/VEHICLE/{command.name}" for command in bridge.COMMANDS}
-    assert topics("What is obeyed") == obeyed
+    assert topics_in(page, "What is obeyed") == obeyed
     differs = section(page, "What differs")
     for topic in bridge.REFUSED_TOPICS:
         assert topic.removeprefix("{vehicle}/") in differs, topic

@@ -11,6 +11,14 @@ from ros2_cosim.core.kernel.model import Model
 from ros2_cosim.core.kernel.participant import ModelContext, Step
 from ros2_cosim.core.messages import catalogue
 
+_TIME = "builtin_interfaces/Time stamp\n"
+#: Of Autoware: commands that a report answers, orientations of objects, what objects begin with.
+_ANSWERED = ("Gear", "TurnIndicators", "HazardLights")
+_ORIENTATIONS = "uint8 UNAVAILABLE=0\nuint8 AVAILABLE=2\n"
+_OBJECT = (
+    "unique_identifier_msgs/UUID object_id\nfloat32 existence_probability\n"
+    "ObjectClassification[] classification\n"
+)
 #: The fields of message types that are not installed here, by package and name.
 DEFINITIONS = {
     "ackermann_msgs": {
@@ -19,19 +27,19 @@ DEFINITIONS = {
         "AckermannDriveStamped": "std_msgs/Header header\nAckermannDrive drive",
     },
     "autoware_control_msgs": {
-        "Lateral": "builtin_interfaces/Time stamp\nbuiltin_interfaces/Time control_time\n"
+        "Lateral": f"{_TIME}builtin_interfaces/Time control_time\n"
         "float32 steering_tire_angle\nfloat32 steering_tire_rotation_rate\n"
         "bool is_defined_steering_tire_rotation_rate",
-        "Longitudinal": "builtin_interfaces/Time stamp\nbuiltin_interfaces/Time control_time\n"
+        "Longitudinal": f"{_TIME}builtin_interfaces/Time control_time\n"
         "float32 velocity\nfloat32 acceleration\nfloat32 jerk\n"
         "bool is_defined_acceleration\nbool is_defined_jerk",
-        "Control": "builtin_interfaces/Time stamp\nbuiltin_interfaces/Time control_time\n"
+        "Control": f"{_TIME}builtin_interfaces/Time control_time\n"
         "Lateral lateral\nLongitudinal longitudinal",
     },
     "autoware_perception_msgs": {
         "ObjectClassification": "uint8 UNKNOWN=0\nuint8 CAR=1\nuint8 TRUCK=2\nuint8 HAZARD=9\n"
         "uint8 label\nfloat32 probability",
-        "DetectedObjectKinematics": "uint8 UNAVAILABLE=0\n"
+        "DetectedObjectKinematics": f"{_ORIENTATIONS}"
         "geometry_msgs/PoseWithCovariance pose_with_covariance\nbool has_position_covariance\n"
         "uint8 orientation_availability\n"
         "geometry_msgs/TwistWithCovariance twist_with_covariance\nbool has_twist\n"
@@ -41,11 +49,42 @@ DEFINITIONS = {
         "DetectedObject": "float32 existence_probability\nObjectClassification[] classification\n"
         "DetectedObjectKinematics kinematics\nShape shape",
         "DetectedObjects": "std_msgs/Header header\nDetectedObject[] objects",
+        "TrackedObjectKinematics": f"{_ORIENTATIONS}"
+        "geometry_msgs/PoseWithCovariance pose_with_covariance\n"
+        "geometry_msgs/TwistWithCovariance twist_with_covariance\n"
+        "geometry_msgs/AccelWithCovariance acceleration_with_covariance\n"
+        "uint8 orientation_availability\nbool is_stationary",
+        "TrackedObject": f"{_OBJECT}TrackedObjectKinematics kinematics\nShape shape",
+        "TrackedObjects": "std_msgs/Header header\nTrackedObject[] objects",
+        "PredictedPath": "geometry_msgs/Pose[] path\nbuiltin_interfaces/Duration time_step\n"
+        "float32 confidence",
+        "PredictedObjectKinematics": "geometry_msgs/PoseWithCovariance "
+        "initial_pose_with_covariance\n"
+        "geometry_msgs/TwistWithCovariance initial_twist_with_covariance\n"
+        "geometry_msgs/AccelWithCovariance initial_acceleration_with_covariance\n"
+        "PredictedPath[] predicted_paths",
+        "PredictedObject": f"{_OBJECT}PredictedObjectKinematics kinematics\nShape shape",
+        "PredictedObjects": "std_msgs/Header header\nPredictedObject[] objects",
+        "TrafficLightElement": "uint8 UNKNOWN=0\nuint8 RED=1\nuint8 AMBER=2\nuint8 GREEN=3\n"
+        "uint8 CIRCLE=1\nuint8 SOLID_OFF=1\nuint8 SOLID_ON=2\n"
+        "uint8 color\nuint8 shape\nuint8 status\nfloat32 confidence",
+        "PredictedTrafficLightState": "builtin_interfaces/Time predicted_stamp\n"
+        "TrafficLightElement[] simultaneous_elements\nfloat32 reliability\n"
+        "string information_source",
+        "TrafficLightGroup": "int64 traffic_light_group_id\nTrafficLightElement[] elements\n"
+        "PredictedTrafficLightState[] predictions",
+        "TrafficLightGroupArray": "builtin_interfaces/Time stamp\n"
+        "TrafficLightGroup[] traffic_light_groups",
     },
     "autoware_vehicle_msgs": {
         "VelocityReport": "std_msgs/Header header\nfloat32 longitudinal_velocity\n"
         "float32 lateral_velocity\nfloat32 heading_rate",
+        "SteeringReport": f"{_TIME}float32 steering_tire_angle",
+        "ControlModeReport": f"{_TIME}uint8 mode",
+        **{f"{name}Report": f"{_TIME}uint8 report" for name in _ANSWERED},
+        **{f"{name}Command": f"{_TIME}uint8 command" for name in _ANSWERED},
     },
+    "tier4_vehicle_msgs": {"VehicleEmergencyStamped": f"{_TIME}bool emergency"},
     "carla_msgs": {
         "CarlaEgoVehicleControl": "std_msgs/Header header\nfloat32 throttle\nfloat32 steer\n"
         "float32 brake\nbool hand_brake\nbool reverse\nint32 gear\nbool manual_gear_shift",
@@ -158,6 +197,27 @@ def write_definitions(directory: Path) -> Path:
             path.parent.mkdir(parents=True, exist_ok=True)
             path.write_text(text + "\n")
     return directory
+
+
+class AutowarePilot(Model):
+    """Commands of Autoware by plan: ``[from when on [s], gear, acceleration, wheel angle]``."""
+
+    def __init__(self, context: ModelContext, parameters: Any) -> None:
+        self._plan = context.parameters["plan"]
+        self._control: Any = catalogue.record("autoware_control_msgs/msg/Control")
+        self._gear: Any = catalogue.record("autoware_vehicle_msgs/msg/GearCommand")
+        self._lateral: Any = catalogue.part("autoware_control_msgs/msg/Lateral")
+        self._longitudinal: Any = catalogue.part("autoware_control_msgs/msg/Longitudinal")
+
+    def activate(self, step: Step) -> Mapping[str, Any]:
+        """What the plan says for this time."""
+        due = [entry for entry in self._plan if entry[0] * 1e9 <= step.time]
+        _, gear, acceleration, angle = due[-1]
+        control = self._control(
+            lateral=self._lateral(steering_tire_angle=angle),
+            longitudinal=self._longitudinal(acceleration=acceleration),
+        )
+        return {"control": control, "gear": self._gear(gear)}
 
 
 class Demand(Model):

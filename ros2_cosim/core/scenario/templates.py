@@ -31,6 +31,7 @@ ORDER: Final = {
     "platoon": "Its vehicles hold before those that a file of another format describes.",
     "openscenario": "A file of another format has all that the rest of the scenario leaves open.",
     "ros_bridge": "It reads which vehicles and participants there are.",
+    "autoware": "So does this; what it publishes it leaves to the ones before.",
 }
 #: Files with these suffixes are scenarios themselves.
 _SCENARIOS: Final = ("", ".yaml", ".yml", ".json")

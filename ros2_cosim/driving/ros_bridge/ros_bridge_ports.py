@@ -6,29 +6,16 @@ The role name of a vehicle is its name in the scene. ``{vehicle}`` in a port or 
 
 from __future__ import annotations
 
-from typing import Final, Literal, NamedTuple
+from typing import Final, NamedTuple
 
 from ros2_cosim.core.documents.installed import package_table
+from ros2_cosim.driving.seams.scenario_parts import TopicPort
 
 #: The models behind these ports, and the participants that the section ``ros_bridge`` makes.
 BRIDGE_MODEL: Final = "carla_ros_bridge"
 CONTROL_MODEL: Final = "carla_ros_control"
 
 CONTROL_COMMAND: Final = "carla_msgs/msg/CarlaEgoVehicleControl"
-
-
-class BridgeOutput(NamedTuple):
-    """What the bridge publishes: port, message type, topic, when it is sent.
-
-    ``latched``: viewers that come later get it, too, as they do of what is sent once.
-    """
-
-    port: str
-    type: str
-    topic: str
-    schedule: Literal["every", "sparse", "once"] = "every"
-    description: str = ""
-    latched: bool = False
 
 
 class BridgeCommand(NamedTuple):
@@ -49,7 +36,7 @@ class BridgeCommand(NamedTuple):
 
 _TABLE: Final = package_table("driving/ros_bridge/ros_bridge_ports.json")
 
-OUTPUTS: Final = tuple(BridgeOutput(**given) for given in _TABLE["outputs"])
+OUTPUTS: Final = tuple(TopicPort(**given) for given in _TABLE["outputs"])
 COMMANDS: Final = tuple(BridgeCommand(**given) for given in _TABLE["commands"])
 
 #: Outputs that only the headless server's own traffic lights give: those of a renderer, or of

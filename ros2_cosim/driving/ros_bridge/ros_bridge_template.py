@@ -8,14 +8,13 @@ world with the bridge's names. Whatever the file says of them itself holds befor
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, ClassVar, Final
 
 from pydantic import Field
 from typing_extensions import Self
 
 from ros2_cosim.core.documents.settings import Name, read_section
-from ros2_cosim.core.kernel.errors import ConfigurationError
 from ros2_cosim.core.scenario.templates import Template
 from ros2_cosim.core.scene.sensors import SensorForm, SensorSettings
 from ros2_cosim.core.scene.world_outputs import world_outputs
@@ -30,12 +29,11 @@ from ros2_cosim.driving.ros_bridge.ros_bridge_ports import (
     bridge_frame,
     sensor_topic,
 )
+from ros2_cosim.driving.seams.scenario_parts import ScenarioParts
 
 #: The participants that the key makes.
 BRIDGE: Final = "ros_bridge"
 CONTROL: Final = "ros_bridge_control"
-_WORLD_MODEL: Final = "carla_world"
-_HEADLESS: Final = "headless"
 
 #: What a kind of sensor gives -> outputs of the world, with their message types.
 _SENSOR_OUTPUTS: Final = {
@@ -98,26 +96,13 @@ class _Bridge:
     """What the key stands for in one scenario, as plain data."""
 
     def __init__(self, rest: _Mapping, template: RosBridgeTemplate, origin: str) -> None:
-        self._origin = origin
-        scene = self._mapping(rest, "scene")
-        self._participants = self._mapping(rest, "participants")
-        self._world_name = self._find_world(template.world)
-        self._world = self._mapping(self._participants, self._world_name)
-        self._scene_vehicles = self._mapping(scene, "vehicles")
-        self._simulator = self._mapping(rest, "simulator").get("kind", _HEADLESS)
-        count = self._mapping(self._world, "parameters").get("vehicles")
-        present = list(self._scene_vehicles)
-        self._present = present[:count] if isinstance(count, int) else present
-        self._vehicles = list(self._present if template.vehicles is None else template.vehicles)
+        parts = self._parts = ScenarioParts(rest, "ros_bridge", origin, template.world)
+        self._vehicles = list(parts.present if template.vehicles is None else template.vehicles)
         for name in self._vehicles:
-            if name not in self._present:
-                raise ConfigurationError(
-                    f"{origin}: ros_bridge.vehicles: found '{name}'; allowed are the vehicles of "
-                    f"the scene that are there, {', '.join(self._present) or 'none'}"
-                )
+            parts.check_vehicle(name, "vehicles")
         self._sensors = {
             name: read_section(SensorSettings, given, origin=origin, place=f"scene.sensors.{name}")
-            for name, given in self._mapping(scene, "sensors").items()
+            for name, given in parts.mapping(parts.scene, "sensors").items()
         }
         self._commands = self._writers()
         self._free = self._free_commands() if template.outside else {}
@@ -126,9 +111,9 @@ class _Bridge:
         """Scene and participants, to be completed by what the file says."""
         commanded = list(dict.fromkeys(name for name, _ in (*self._commands, *self._free)))
         # In the order of the file: vehicles are numbered in it.
-        participants: _Mapping = {name: {} for name in self._participants}
+        participants: _Mapping = {name: {} for name in self._parts.participants}
         participants |= {
-            self._world_name: {
+            self._parts.world_name: {
                 "inputs": {
                     f"control/{name}": {"from": f"{CONTROL}.control/{name}", "delayed": True}
                     for name in commanded
@@ -142,43 +127,9 @@ class _Bridge:
         # Nodes for the bridge steer; a vehicle that is kept in its lane would not obey.
         steered = {
             name: {"steering": "command"} if name in commanded else {}
-            for name in self._scene_vehicles
+            for name in self._parts.vehicles
         }
         return {"scene": {"vehicles": steered}, "participants": participants}
-
-    def _mapping(self, owner: Mapping[str, Any], key: str) -> _Mapping:
-        found = owner.get(key)
-        if found is None:
-            return {}
-        if not isinstance(found, dict):
-            raise ConfigurationError(
-                f"{self._origin}: {key}: found {found!r}; allowed is a mapping"
-            )
-        return found
-
-    def _find_world(self, given: str | None) -> str:
-        models = {
-            name: settings.get("model") if isinstance(settings, dict) else None
-            for name, settings in self._participants.items()
-        }
-        worlds = [name for name, model in models.items() if model == _WORLD_MODEL]
-        if given is not None and given in models:
-            return given
-        if given is None and len(worlds) == 1:
-            return worlds[0]
-        found = ", ".join(worlds) or "none" if given is None else f"'{given}'"
-        raise ConfigurationError(
-            f"{self._origin}: ros_bridge.world: found {found}; allowed is the participant with the "
-            f"vehicles, one of {', '.join(models) or 'none'}"
-        )
-
-    def _topics(self) -> Iterator[tuple[str, str]]:
-        """``participant.port`` and topic of all outputs that the file has."""
-        for name in self._participants:
-            settings = self._mapping(self._participants, name)
-            for port, output in self._mapping(settings, "outputs").items():
-                if isinstance(output, dict):
-                    yield f"{name}.{port}", str(output.get("topic"))
 
     def _writers(self) -> dict[tuple[str, str], list[str]]:
         """(Vehicle, port of the command) -> outputs with its topic."""
@@ -192,51 +143,31 @@ class _Bridge:
             for vehicle in self._vehicles
             for topic in REFUSED_TOPICS
         }
-        found: dict[tuple[str, str], list[str]] = {}
-        for source, topic in self._topics():
-            if topic in refused:
-                raise ConfigurationError(
-                    f"{self._origin}: participants.{source.replace('.', '.outputs.')}.topic: found "
-                    f"{topic}, which CARLA's ROS bridge would obey; allowed are the commands "
-                    f"{', '.join(command.name for command in COMMANDS)} of a vehicle"
-                )
-            if topic in known:
-                found.setdefault(known[topic], []).append(source)
-        self._check_drivers(dict.fromkeys(vehicle for vehicle, _ in found))
+        names = ", ".join(command.name for command in COMMANDS)
+        allowed = f"the commands {names} of a vehicle"
+        found = self._parts.writers(known, refused, "CARLA's ROS bridge", allowed)
+        driven = dict.fromkeys(vehicle for vehicle, _ in found)
+        self._parts.check_masters(driven, "/carla/{vehicle}/...")
         return found
 
     def _free_commands(self) -> dict[tuple[str, str], _Mapping]:
         """(Vehicle, port of the command) -> input from outside, of all that nothing else drives."""
-        driven = self._mapping(self._world, "inputs")
         return {
             (name, port): {
                 "unsynchronised": f"/carla/{name}/{command.name}",
                 "type": command.type,
             }
             for name in self._vehicles
-            if f"control/{name}" not in driven and not self._has_driver(name)
+            if not self._parts.is_driven(name)
             for command in COMMANDS
             for port in (command.port.format(vehicle=name),)
             if (name, port) not in self._commands
         }
 
-    def _has_driver(self, name: str) -> bool:
-        return self._mapping(self._scene_vehicles, name).get("driver") is not None
-
-    def _check_drivers(self, commanded: Mapping[str, None]) -> None:
-        inputs = self._mapping(self._world, "inputs")
-        for name in commanded:
-            if f"control/{name}" in inputs:
-                raise ConfigurationError(
-                    f"{self._origin}: participants.{self._world_name}.inputs.control/{name}: found "
-                    f"beside a participant that publishes on /carla/{name}/...; allowed is one of "
-                    "them"
-                )
-
     def _world_outputs(self) -> _Mapping:
         """What the bridge needs of the world, and its sensors with the bridge's names."""
-        outputs: _Mapping = dict(world_outputs(self._present))
-        if self._mapping(self._world, "parameters").get("traffic"):
+        outputs: _Mapping = dict(world_outputs(self._parts.present))
+        if self._parts.mapping(self._parts.world, "parameters").get("traffic"):
             outputs["traffic"] = {"type": "ros2_cosim/msg/RoadUsers", "topic": "/traffic"}
         for name, sensor in self._sensors.items():
             topic = sensor_topic(sensor.vehicle, name)
@@ -250,53 +181,41 @@ class _Bridge:
         return outputs
 
     def _publisher(self, commanded: Sequence[str]) -> _Mapping:
-        world = self._world_name
-        there = {**self._world_outputs(), **self._mapping(self._world, "outputs")}
+        world = self._parts.world_name
+        there = {**self._world_outputs(), **self._parts.mapping(self._parts.world, "outputs")}
         wanted = [
-            f"{kind}/{name}" for name in self._present for kind in ("odometry", "acceleration")
+            f"{kind}/{name}"
+            for name in self._parts.present
+            for kind in ("odometry", "acceleration")
         ]
         wanted += ["static_objects", "collision", "traffic"]
         inputs: _Mapping = {port: f"{world}.{port}" for port in wanted if there.get(port)}
-        for name in self._present:
+        for name in self._parts.present:
             source = self._source(name, commanded)
             if source is not None:
                 inputs[f"control/{name}"] = source
-        taken = {topic for _, topic in self._topics()}
+        taken = {topic for _, topic in self._parts.topics()}
         outputs: _Mapping = {}
         for output in OUTPUTS:
             for name in self._vehicles if "{vehicle}" in output.port else ("",):
                 topic = output.topic.format(vehicle=name)
                 if topic in taken:
                     continue  # as /tf of a participant of the file
-                if output.port in LIGHT_OUTPUTS and not self._has_own_lights():
+                if output.port in LIGHT_OUTPUTS and not self._parts.has_own_lights:
                     continue
-                settings: _Mapping = {
-                    "type": output.type,
-                    "topic": topic,
-                    "schedule": output.schedule,
-                }
-                if output.latched:
-                    settings["latched"] = True
+                settings = output.settings(vehicle=name)
                 if output.port == "odometry/{vehicle}":
                     settings["child_frame_id"] = bridge_frame(name)
                 elif output.schedule == "sparse" and name:  # of a sensor for events
                     settings["frame_id"] = bridge_frame(name, topic.rpartition("/")[2])
                 outputs[output.port.format(vehicle=name)] = settings
-        return {"model": BRIDGE_MODEL, **self._timing(), "inputs": inputs, "outputs": outputs}
-
-    def _has_own_lights(self) -> bool:
-        """Whether the traffic lights are those of the headless server, which only time changes."""
-        return self._world.get("model") == _WORLD_MODEL and self._simulator == _HEADLESS
-
-    def _timing(self) -> _Mapping:
-        """When the world is activated."""
-        return {key: self._world[key] for key in ("period", "offset") if key in self._world}
+        return {"model": BRIDGE_MODEL, **self._parts.timing(), "inputs": inputs, "outputs": outputs}
 
     def _source(self, vehicle: str, commanded: Sequence[str]) -> _Mapping | None:
         """Where the command of a vehicle comes from, for its status; a seam's is not shown."""
         if vehicle in commanded:
             return {"from": f"{CONTROL}.control/{vehicle}", "delayed": True}
-        given = self._mapping(self._world, "inputs").get(f"control/{vehicle}")
+        given = self._parts.mapping(self._parts.world, "inputs").get(f"control/{vehicle}")
         if isinstance(given, dict):
             given = None if "as" in given else given.get("from")
         return None if given is None else {"from": given, "delayed": True}
@@ -306,10 +225,10 @@ class _Bridge:
         triggers = list(inputs)
         inputs |= {port: outside for (_, port), outside in self._free.items()}
         for name in commanded:
-            inputs[f"odometry/{name}"] = f"{self._world_name}.odometry/{name}"
+            inputs[f"odometry/{name}"] = f"{self._parts.world_name}.odometry/{name}"
         return {
             "model": CONTROL_MODEL,
-            **(self._timing() if self._free else {}),
+            **(self._parts.timing() if self._free else {}),
             **({"activation": {"any": triggers}} if triggers else {}),
             "inputs": inputs,
             "outputs": {

@@ -1,0 +1,2 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A vehicle as Autoware sees it: its planning simulator's topics, types and frames."""
