@@ -11,9 +11,9 @@ from buildtools.net_lines import of_text, of_wings
 #: in a commit of its own, which says in one sentence why; lower it when something goes.
 BUDGET = {
     "cli": 2_930,
-    "core": 24_615,
+    "core": 24_665,
     "dcp": 13_290,
-    "driving": 17_050,
+    "driving": 17_795,
     "lab": 8_340,
     "ros": 13_235,
     "ros2_cosim": 128,
