@@ -16,7 +16,7 @@ from ros2_cosim.world.vehicle.vehicle import Vehicle
 
 #: Front left, front right, rear left, rear right.
 Four = tuple[float, float, float, float]
-_NOTHING: Final = (0.0, 0.0, 0.0, 0.0)
+_NOTHING = (0.0, 0.0, 0.0, 0.0)
 #: Lateral force that remains at full longitudinal slip, as a share of the friction circle.
 _RESERVE: Final = 0.2
 
