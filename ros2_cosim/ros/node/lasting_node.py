@@ -14,6 +14,7 @@ from collections.abc import Callable, Hashable, Mapping
 from typing import Any
 
 from rclpy.action import ActionServer
+from rclpy.clock import Clock, ClockType
 from rclpy.event_handler import PublisherEventCallbacks, QoSPublisherEventType
 from rclpy.node import Node
 from rclpy.parameter import Parameter
@@ -39,6 +40,7 @@ class LastingNode(Node):
         self.asked = asked_for(name, {"simulated_time": simulated_time, **options})
         self._is_simulated = simulated_time
         self._own_logger: SimulatedLogger | None = None
+        self._wall = Clock(clock_type=ClockType.STEADY_TIME)
         has_rosout = bool(options.get("enable_rosout", True))
         if simulated_time:
             options["parameter_overrides"] = [Parameter("use_sim_time", value=True)]
@@ -54,6 +56,15 @@ class LastingNode(Node):
             self._own_logger = SimulatedLogger(self, self.get_logger().name)
         self._is_made = True
         self._own_waitables = frozenset(self.waitables)
+
+    def create_timer(self, timer_period_sec: float, callback: Any, **options: Any) -> Any:
+        """Make a timer, by the wall clock unless another clock is given.
+
+        Simulated time does not call back: what has to happen at a simulated time is an activation.
+        """
+        if self._is_simulated:
+            options.setdefault("clock", self._wall)
+        return super().create_timer(timer_period_sec, callback, **options)
 
     def get_logger(self) -> Any:
         """Its logger."""
