@@ -14,10 +14,12 @@ from collections.abc import Callable, Hashable, Mapping
 from typing import Any
 
 from rclpy.action import ActionServer
+from rclpy.callback_groups import CallbackGroup
 from rclpy.clock import Clock, ClockType
 from rclpy.event_handler import PublisherEventCallbacks, QoSPublisherEventType
 from rclpy.node import Node
 from rclpy.parameter import Parameter
+from rclpy.timer import Timer
 
 from ros2_cosim.ros.node.answers import answer_until_heard
 from ros2_cosim.ros.node.simulated_log import SimulatedLogger
@@ -57,14 +59,21 @@ class LastingNode(Node):
         self._is_made = True
         self._own_waitables = frozenset(self.waitables)
 
-    def create_timer(self, timer_period_sec: float, callback: Any, **options: Any) -> Any:
+    def create_timer(
+        self,
+        timer_period_sec: float,
+        callback: Callable[..., Any],
+        callback_group: CallbackGroup | None = None,
+        clock: Clock | None = None,
+        autostart: bool = True,
+    ) -> Timer:
         """Make a timer, by the wall clock unless another clock is given.
 
         Simulated time does not call back: what has to happen at a simulated time is an activation.
         """
-        if self._is_simulated:
-            options.setdefault("clock", self._wall)
-        return super().create_timer(timer_period_sec, callback, **options)
+        if self._is_simulated and clock is None:
+            clock = self._wall
+        return super().create_timer(timer_period_sec, callback, callback_group, clock, autostart)
 
     def get_logger(self) -> Any:
         """Its logger."""

@@ -228,7 +228,8 @@ def _crossed_by(network: RoadNetwork, lines: Sequence[StopLine]) -> Iterator[int
 def _stopping_way(body: VehicleBody) -> float:
     """Way to a stop at full brake [m]."""
     p, speed = body.parameters, abs(body.forward_speed())
-    return speed * (_LATE + p.brake_lag + 0.5 * speed / max_deceleration(p, speed))
+    # Drag, which fades with the speed, is left out.
+    return speed * (_LATE + p.brake_lag + 0.5 * speed / max_deceleration(p, 0.0))
 
 
 def _kind(signal: Signal) -> str:
