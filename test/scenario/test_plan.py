@@ -83,7 +83,7 @@ def test_every_participant_gets_its_name_and_the_resolved_scenario(platoon: Scen
         }
         assert plan[name].executable == platoon.participants[name].node
     assert plan["world_slave"].parameters["participant"] == "world"
-    assert plan["simulator"].arguments[-1] == str(PLATOON.parent / "highway.xodr")
+    assert str(PLATOON.parent / "highway.xodr") in plan["simulator"].arguments
 
 
 @pytest.mark.parametrize(("rate", "value"), [(None, "max"), (1.0, 1.0), (0.5, 0.5)])
