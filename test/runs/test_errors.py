@@ -67,7 +67,7 @@ WRONG: dict[str, tuple[list[str], str]] = {
     ),
     "unknown model": (
         ["--set", "participants.v2v.model=nosuch"],
-        "participants.v2v.model: found 'nosuch'; allowed are bus_fmu, cacc_controller, ",
+        "participants.v2v.model: found 'nosuch'; allowed are autoware_control, autoware_vehicle, ",
     ),
     "unknown node": (
         ["--set", "participants.v2v.node=nosuch"],

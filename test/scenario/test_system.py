@@ -181,7 +181,10 @@ def test_a_model_may_be_any_that_is_named_by_module_and_class() -> None:
 @pytest.mark.parametrize(
     ("model", "message"),
     [
-        ("warp_drive", "participants.a.model: found 'warp_drive'; allowed are bus_fmu, cacc_contr"),
+        (
+            "warp_drive",
+            "participants.a.model: found 'warp_drive'; allowed are autoware_control, autow",
+        ),
         ("v2v_chanel", "participants.a.model: found 'v2v_chanel'; did you mean 'v2v_channel'? "),
         (
             "no.such.module:make",

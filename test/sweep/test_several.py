@@ -110,7 +110,11 @@ def test_a_sweep_file_that_is_wrong_ends_the_command(tmp_path, monkeypatch):
     ("given", "said"),
     [
         (["a.yaml", "a.yaml"], "a: found twice; allowed are different names"),
-        (["empty"], "empty: found no scenario; allowed are files with .yaml, .yml, .json, .xosc"),
+        (
+            ["empty"],
+            "empty: found no scenario; allowed are files with .yaml, .yml, .json, .xosc, .ssp, "
+            ".ssd",
+        ),
         (["s1.yaml", "s2.yaml"], "search: found in s1 and s2; allowed is one"),
     ],
 )

@@ -268,8 +268,9 @@ def _engine(
     gears = tuple(
         Gear(ratio * control.final_ratio, down, up) for ratio, down, up in control.forward_gears
     )
+    curve = tuple(sorted((speed, torque) for speed, torque in control.torque_curve))
     return DriveEngine(
-        tuple(sorted(control.torque_curve)), control.max_rpm, gears,
+        curve, control.max_rpm, gears,
         max(control.gear_switch_time, 0.0), control.use_gear_autobox, radius,
         inertia, damping, clutch, control.final_ratio, control.damping_disengaged,
     )  # fmt: skip

@@ -90,7 +90,7 @@ class Tracks:
                 )
             if not all(value == 0.0 or 0.1 <= value <= 100.0 for value in size):
                 raise ConfigurationError(
-                    f"{self._where}: road user '{name}': found the size {tuple(size)}; allowed are "
+                    f"{self._where}: road user '{name}': found the size {size[:3]}; allowed are "
                     "0.1 to 100 m"
                 )
             found = self.found[name] = RecordedTrack(name, kind, size, lasting)
