@@ -78,6 +78,8 @@ def test_it_is_asked_to_end_where_this_program_ignores_the_signal(
     assert process.ended() in (
         "was killed by SIGINT; its last line: it printed nothing",
         "was killed by SIGINT; its last line: KeyboardInterrupt",
+        # While Python starts.
+        "ended with exit code 1; its last line: KeyboardInterrupt",
     )
 
 
