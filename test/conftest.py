@@ -7,6 +7,7 @@ import gc
 import json
 import math
 import os
+import signal
 from collections import defaultdict
 from collections.abc import Generator
 from functools import cache
@@ -30,6 +31,11 @@ _AT_ANY_SPEED = settings(deadline=None, suppress_health_check=[HealthCheck.too_s
 settings.register_profile("project", _AT_ANY_SPEED, derandomize=True)
 settings.register_profile("explore", _AT_ANY_SPEED)
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "project"))
+
+# What a shell starts in the background ignores interrupts, and so does all that it starts: tests
+# that interrupt a program would wait for it in vain.
+if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+    signal.signal(signal.SIGINT, signal.default_int_handler)
 
 HERE = Path(__file__).parent
 

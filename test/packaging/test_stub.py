@@ -47,11 +47,6 @@ def search_path(prefix: Path) -> str:
     return os.pathsep.join([str(prefix), str(TEMPLATE.parents[2]), *filter(None, sys.path)])
 
 
-def hear_interrupts() -> None:
-    """Programs in the background of a shell ignore interrupts, and so do those they start."""
-    signal.signal(signal.SIGINT, signal.SIG_DFL)
-
-
 def run(prefix: Path, *arguments: str, **variables: str) -> subprocess.CompletedProcess[str]:
     return subprocess.run(
         [str(prefix / "lib" / "ros2_cosim" / "demo"), *arguments],
@@ -59,7 +54,6 @@ def run(prefix: Path, *arguments: str, **variables: str) -> subprocess.Completed
         capture_output=True,
         text=True,
         check=False,
-        preexec_fn=hear_interrupts,
     )
 
 
@@ -107,7 +101,6 @@ def interrupted(prefix: Path, at: str, argument: str) -> tuple[int, str]:
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         text=True,
-        preexec_fn=hear_interrupts,
     ) as process:
         assert process.stdout is not None and process.stderr is not None
         assert process.stdout.readline() == f"{at}\n"

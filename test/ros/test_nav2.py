@@ -3,11 +3,7 @@
 
 from __future__ import annotations
 
-import json
 import math
-import os
-import subprocess
-import sys
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -15,7 +11,7 @@ from typing import Any
 import pytest
 from runs.cosim_process import ROOT, cosim, user_environment
 from support.busy_machine import busy_machine
-from support.patience import HANG_S
+from support.message_build import build_messages, set_variables
 
 from ros2_cosim.core.messages.catalogue import DEFAULT as CATALOGUE
 from ros2_cosim.core.record.bag_reader import read_bag
@@ -31,19 +27,9 @@ EXAMPLE = ROOT / "test" / "support" / "nav2"
 @pytest.fixture
 def environment(tmp_path: Path) -> Iterator[dict[str, str]]:
     """That of a user who has built the action of Nav2."""
-    package, prefix = str(EXAMPLE / "nav2_msgs"), str(tmp_path / "prefix")
-    words = ["messages", "build", package, "--prefix", prefix, "--json"]
-    built = subprocess.run(
-        [sys.executable, "-m", "ros2_cosim.cli.main", *words],
-        capture_output=True,
-        text=True,
-        timeout=HANG_S,
-        check=False,
-    )
-    assert built.returncode == 0, built
+    built = build_messages(EXAMPLE / "nav2_msgs", tmp_path / "prefix")
     with user_environment(tmp_path / "logs") as found:
-        for name, value in json.loads(built.stdout)["variables"].items():
-            found[name] = os.pathsep.join(filter(None, [value, found.get(name, "")]))
+        set_variables(found, built["variables"])
         yield found
 
 

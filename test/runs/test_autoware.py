@@ -4,16 +4,13 @@
 from __future__ import annotations
 
 import json
-import os
-import subprocess
-import sys
 from pathlib import Path
 from typing import Any
 
 import pytest
 from runs.cosim_process import ROOT, cosim, left_processes, user_environment
 from support.gate_scenarios import foreign
-from support.patience import HANG_S
+from support.message_build import build_messages, set_variables
 from support.seam_models import DEFINITIONS
 
 from ros2_cosim.core.messages.catalogue import DEFAULT
@@ -64,17 +61,7 @@ def packages(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture(scope="module")
 def variables(packages: Path, tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
     """The variables that make the built types known."""
-    prefix = tmp_path_factory.mktemp("prefix")
-    command = [sys.executable, "-m", "ros2_cosim.cli.main", "messages", "build", str(packages)]
-    result = subprocess.run(
-        [*command, "--prefix", str(prefix), "--json"],
-        capture_output=True,
-        text=True,
-        timeout=HANG_S,
-        check=False,
-    )
-    assert result.returncode == 0, result
-    found: dict[str, str] = json.loads(result.stdout)["variables"]
+    found: dict[str, str] = build_messages(packages, tmp_path_factory.mktemp("prefix"))["variables"]
     return found
 
 
@@ -145,8 +132,7 @@ def test_a_node_drives_and_changes_the_mode_with_one_trace(
     file = scenario(tmp_path, packages)
     traces = {}
     with user_environment(tmp_path / "logs") as environment:
-        for name, value in variables.items():
-            environment[name] = os.pathsep.join(filter(None, [value, environment.get(name, "")]))
+        set_variables(environment, variables)
         for shape in ("composed", "ros"):
             out = tmp_path / shape
             result = cosim(environment, file, "--shape", shape, "--out", out)

@@ -3,16 +3,12 @@
 
 from __future__ import annotations
 
-import json
-import os
-import subprocess
-import sys
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 from runs.cosim_process import ROOT, cosim, user_environment
-from support.patience import HANG_S
+from support.message_build import build_messages, set_variables
 
 from ros2_cosim.core.record.bag_reader import read_bag
 from ros2_cosim.core.record.summary import read_summary
@@ -28,18 +24,7 @@ PACKAGES = SUPPORT / "message_packages"
 @pytest.fixture(scope="module")
 def built(tmp_path_factory: pytest.TempPathFactory) -> dict[str, object]:
     """What ``cosim messages build --json`` answers."""
-    prefix = tmp_path_factory.mktemp("prefix")
-    command = [sys.executable, "-m", "ros2_cosim.cli.main", "messages", "build", str(PACKAGES)]
-    result = subprocess.run(
-        [*command, "--prefix", str(prefix), "--json"],
-        capture_output=True,
-        text=True,
-        timeout=HANG_S,
-        check=False,
-    )
-    assert result.returncode == 0, result
-    answer: dict[str, object] = json.loads(result.stdout)
-    return answer
+    return build_messages(PACKAGES, tmp_path_factory.mktemp("prefix"))
 
 
 @pytest.fixture
@@ -48,8 +33,7 @@ def environment(built: dict[str, object], tmp_path: Path) -> Iterator[dict[str, 
     with user_environment(tmp_path / "logs") as found:
         variables = built["variables"]
         assert isinstance(variables, dict)
-        for name, value in variables.items():
-            found[name] = os.pathsep.join(filter(None, [value, found.get(name, "")]))
+        set_variables(found, variables)
         yield found
 
 

@@ -11,6 +11,7 @@ from typing import Any
 import msgpack
 import pytest
 from support.seam_models import write_definitions
+from support.seam_scenarios import Messages, record, scenario, sends
 from support.world_scenarios import CONFIG
 
 from ros2_cosim.core.kernel.errors import ConfigurationError
@@ -20,12 +21,9 @@ from ros2_cosim.core.messages.catalogue import DEFAULT, Catalogue
 from ros2_cosim.core.messages.message_types import BYTES
 from ros2_cosim.core.messages.records import Acceleration, Odometry
 from ros2_cosim.core.record.bag_reader import read_bag
-from ros2_cosim.core.run.bringup import bring_up
-from ros2_cosim.core.run.request import RunRequest
-from ros2_cosim.core.run.start import start
 from ros2_cosim.core.scenario.check import check_scenario
 from ros2_cosim.core.scenario.composition import resolved
-from ros2_cosim.core.scenario.schema import Scenario, make_scenario, save_scenario
+from ros2_cosim.core.scenario.schema import Scenario
 from ros2_cosim.core.scene.simulator import SETTLE_TICKS, MapChoice
 from ros2_cosim.driving.autoware.control import AutowareControl
 from ros2_cosim.driving.autoware.gears import DRIVE, NEUTRAL, PARK, command_of
@@ -40,7 +38,6 @@ REVERSE = 20
 MANUAL, AUTONOMOUS = 4, 1
 CONTROL = "autoware_control_msgs/msg/Control"
 OBJECTS = "/perception/object_recognition"
-Messages = dict[str, list[tuple[int, Any]]]
 
 
 def data(packages: Path, plan: list[list[float]], **changes: Any) -> dict[str, Any]:
@@ -87,36 +84,9 @@ def data(packages: Path, plan: list[list[float]], **changes: Any) -> dict[str, A
     }
 
 
-def sends(kind: str, topic: str, **fields: Any) -> dict[str, Any]:
-    """A participant that sends one message over and over."""
-    return {
-        "model": "support.seam_models:Demand",
-        "period": "100ms",
-        "parameters": {"fields": fields},
-        "outputs": {"demand": {"type": kind, "topic": topic}},
-    }
-
-
-def scenario(given: dict[str, Any]) -> Scenario:
-    return make_scenario(resolved(given, [], "test"), "test")
-
-
 @pytest.fixture(scope="module")
 def packages(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return write_definitions(tmp_path_factory.mktemp("packages"))
-
-
-def record(given: dict[str, Any], directory: Path) -> Messages:
-    """Run a scenario in one process; (stamp, record) by topic."""
-    save_scenario(scenario(given), directory / "autoware.yaml")
-    request = RunRequest(directory / "autoware.yaml", shape="inproc", out=directory / "out")
-    with bring_up(request) as prepared:
-        start(prepared)
-    found: Messages = {}
-    for message in read_bag(directory / "out" / "bag"):
-        value = DEFAULT.codec(message.type_name).decode(message.data)[2]
-        found.setdefault(message.topic, []).append((message.stamp, value))
-    return found
 
 
 @pytest.fixture(scope="module")

@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 from support.seam_models import write_definitions
+from support.seam_scenarios import Messages, record, scenario, sends
 from support.world_scenarios import CONFIG
 
 from ros2_cosim.core.kernel.errors import ConfigurationError
@@ -21,13 +22,8 @@ from ros2_cosim.core.messages.records import (
     ControlCommand,
     Odometry,
 )
-from ros2_cosim.core.record.bag_reader import read_bag
-from ros2_cosim.core.run.bringup import bring_up
-from ros2_cosim.core.run.request import RunRequest
-from ros2_cosim.core.run.start import start
 from ros2_cosim.core.scenario.check import check_scenario
 from ros2_cosim.core.scenario.composition import resolved, with_overrides
-from ros2_cosim.core.scenario.schema import Scenario, make_scenario, save_scenario
 from ros2_cosim.core.scenario.system import build_graph
 from ros2_cosim.core.scene.simulator import SETTLE_TICKS, MapChoice
 from ros2_cosim.driving.ros_bridge.control import CarlaRosControl
@@ -42,7 +38,6 @@ from ros2_cosim.world.road import RoadNetwork
 
 CONTROL = "carla_msgs/msg/CarlaEgoVehicleControl"
 EGO = "/carla/ego"
-Messages = dict[str, list[tuple[int, Any]]]
 
 
 def data(packages: Path, **changes: Any) -> dict[str, Any]:
@@ -72,7 +67,9 @@ def data(packages: Path, **changes: Any) -> dict[str, Any]:
             },
         },
         "participants": {
-            "pilot": demand(CONTROL, f"{EGO}/vehicle_control_cmd", throttle=0.5, steer=-0.01),
+            "pilot": sends(
+                CONTROL, f"{EGO}/vehicle_control_cmd", period="40ms", throttle=0.5, steer=-0.01
+            ),
             "world": {
                 "model": "carla_world",
                 "period": "20ms",
@@ -81,20 +78,6 @@ def data(packages: Path, **changes: Any) -> dict[str, Any]:
         },
         **changes,
     }
-
-
-def demand(kind: str, topic: str, **fields: Any) -> dict[str, Any]:
-    """A participant that sends one message over and over."""
-    return {
-        "model": "support.seam_models:Demand",
-        "period": "40ms",
-        "parameters": {"fields": fields},
-        "outputs": {"demand": {"type": kind, "topic": topic}},
-    }
-
-
-def scenario(given: dict[str, Any]) -> Scenario:
-    return make_scenario(resolved(given, [], "test"), "test")
 
 
 @pytest.fixture(scope="module")
@@ -106,19 +89,6 @@ def packages(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def recorded(packages: Path, tmp_path_factory: pytest.TempPathFactory) -> Messages:
     """(Stamp, record) of the run, by topic."""
     return record(data(packages), tmp_path_factory.mktemp("run"))
-
-
-def record(given: dict[str, Any], directory: Path) -> Messages:
-    """Run a scenario in one process."""
-    save_scenario(scenario(given), directory / "bridged.yaml")
-    request = RunRequest(directory / "bridged.yaml", shape="inproc", out=directory / "out")
-    with bring_up(request) as prepared:
-        start(prepared)
-    found: Messages = {}
-    for message in read_bag(directory / "out" / "bag"):
-        value = DEFAULT.codec(message.type_name).decode(message.data)[2]
-        found.setdefault(message.topic, []).append((message.stamp, value))
-    return found
 
 
 def test_topics_and_types_are_those_of_the_bridge(packages: Path) -> None:
@@ -318,8 +288,9 @@ def test_the_reverse_gear_drives_backwards(packages: Path, tmp_path: Path) -> No
     given = data(packages, duration="3s")
     del given["scene"]["vehicles"]["slow"], given["scene"]["sensors"]
     given["scene"]["vehicles"]["ego"]["speed"] = 0.0
-    pilot = demand(CONTROL, f"{EGO}/vehicle_control_cmd", throttle=0.5, reverse=True)
-    given["participants"]["pilot"] = pilot
+    given["participants"]["pilot"] = sends(
+        CONTROL, f"{EGO}/vehicle_control_cmd", period="40ms", throttle=0.5, reverse=True
+    )
     found = record(given, tmp_path)
     moved = [o.vx for _, o in found["/ego/odometry"]]
     assert moved[0] == 0.0 and moved[-1] < -2.0
@@ -472,7 +443,7 @@ def test_wrong_keys_are_one_line(changes: dict[str, Any], message: str, packages
 )
 def test_commands_that_nothing_obeys_are_refused(topic: str, packages: Path) -> None:
     given = data(packages)
-    given["participants"]["other"] = demand("std_msgs/msg/Bool", topic)
+    given["participants"]["other"] = sends("std_msgs/msg/Bool", topic)
     with pytest.raises(ConfigurationError) as caught:
         resolved(given, [], "test")
     text = str(caught.value)
