@@ -12,7 +12,6 @@ from pathlib import Path
 
 import pytest
 
-from ros2_cosim.core.scenario.calls import CallSettings, ServiceSettings
 
 DOCS = Path(__file__).resolve().parents[2] / "docs"
 PAGE = (DOCS / "services.md").read_text(encoding="utf-8")
@@ -63,9 +62,3 @@ def test_a_call_without_latency_is_refused_by_the_line_of_the_page(directory: Pa
     assert done.returncode == 1
     assert shown[0] in done.stderr
     assert len(done.stderr.splitlines()) == 1
-
-
-def test_the_tables_have_the_keys_of_the_code() -> None:
-    told = set(re.findall(r"^\| (`\w+`(?:, `\w+`)*) \|", PAGE, re.MULTILINE))
-    keys = sorted(key for cell in told for key in re.findall(r"`(\w+)`", cell))
-    assert keys == sorted({*ServiceSettings.model_fields, *CallSettings.model_fields})
