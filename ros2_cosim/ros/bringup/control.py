@@ -26,6 +26,8 @@ if TYPE_CHECKING:
 #: Wall time [s] in which a run has to be found by the middleware.
 FIND_S = 30.0
 _POLL_S = 0.1
+#: The middleware wakes nobody when it finds a service: how often to look [s].
+_LOOK_S = 0.01
 #: Wall time [s] after which a request without an answer is sent again; each time twice as long.
 _REPEAT_S = 5.0
 #: After these requests a run may end at once.
@@ -138,7 +140,7 @@ def ask(
     began = time.monotonic()
     while not client.service_is_ready():
         _check(run, began, FIND_S, "found no clock")
-        session.wait(_POLL_S)
+        session.wait(_LOOK_S)
     begun = repetitions(run.output)
     message = as_message(request, secrets.randbits(63) + 1)
     answers = [client.call_async(message)]
