@@ -35,6 +35,7 @@ import carla
 
 from bench.carla_ticks import STEP_S, populate
 from bench.figures import Figure, median_of, show
+from ros2_cosim.core.process.processes import end_with_parent
 from ros2_cosim.core.scenario.declaration import declare
 from ros2_cosim.core.scenario.schema import load_scenario
 from ros2_cosim.dcp.description.slave_description import SlaveDescription
@@ -59,7 +60,11 @@ def server(*more: str) -> Iterator[int]:
     """A headless server; yields its port."""
     command = [sys.executable, "-m", "ros2_cosim.world.headless", "--port", "0"]
     process = subprocess.Popen(
-        [*command, "--exit-with-parent", *more], stdout=subprocess.PIPE, text=True, cwd=ROOT
+        [*command, *more],
+        stdout=subprocess.PIPE,
+        text=True,
+        cwd=ROOT,
+        preexec_fn=end_with_parent,
     )
     try:
         assert process.stdout is not None

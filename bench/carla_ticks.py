@@ -23,6 +23,8 @@ from typing import Any, NamedTuple
 
 import carla
 
+from ros2_cosim.core.process.processes import end_with_parent
+
 STEP_S = 0.05
 GAP_M = 14.0
 SPEED = 2.0  # m/s
@@ -127,7 +129,10 @@ def main() -> int:
     command = [sys.executable, "-m", "ros2_cosim.world.headless", "--port", "0"]
     highway = "config/highway.xodr"
     server = subprocess.Popen(
-        [*command, "--exit-with-parent", "--map", highway], stdout=subprocess.PIPE, text=True
+        [*command, "--map", highway],
+        stdout=subprocess.PIPE,
+        text=True,
+        preexec_fn=end_with_parent,
     )
     assert server.stdout is not None
     client = carla.Client("127.0.0.1", int(server.stdout.readline().rsplit(":", 1)[1]))

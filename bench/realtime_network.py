@@ -138,9 +138,9 @@ def measure(name: str, duration: str, seed: int, directory: Path) -> dict[str, A
     """One run over a network, and its repetition."""
     network = NETWORKS[name]
     settings = settings_of(network, duration)
-    serve = [*COSIM, "dcp", "serve", "--world", str(PLATOON), *settings, "--host", "127.0.0.1"]
+    serve = [*COSIM, "dcp", "serve", "--world", str(PLATOON), *settings]
     with ExitStack() as processes:
-        line = processes.enter_context(started([*serve, "--port", "0"]))
+        line = processes.enter_context(started([*serve, "--port", "127.0.0.1:0"]))
         slave = line.rpartition(":")[2]
         me = [sys.executable, __file__, "--play", name, "--seed", str(seed), "--slave", slave]
         port = processes.enter_context(started(me))

@@ -163,7 +163,7 @@ def _start_page(studio: Studio, path: Path) -> None:
     """The platoon in the town, started from the page, seen from behind."""
     page = studio.browser
     (studio.place / "folder").mkdir()
-    with studio.served("dashboard", "0", "--folder", "folder") as address:
+    with studio.served("dashboard", "0", "folder") as address:
         page.open(address, width=1280, height=1420, dark=True)
         page.wait_for("document.getElementById('scenario').options.length")
         studio.choose("scenario", "town")

@@ -18,13 +18,14 @@ from ros2_cosim.cli.console import refuse_beside, visiting
 from ros2_cosim.cli.parameters import AsJson
 from ros2_cosim.core.documents.plain_data import parse_value
 from ros2_cosim.core.kernel.errors import ConfigurationError, RunError
-from ros2_cosim.core.kernel.time import parse_duration, to_seconds
 from ros2_cosim.core.realtime.pacing import parse_rate
 from ros2_cosim.core.realtime.run_control import Command, Request
 from ros2_cosim.core.run.request import read_time
 from ros2_cosim.core.sockets.peers import own_user
 
 _UNSIGNED = 2**32
+#: Requests whose value is their reason.
+_REASONED = (Command.STOP, Command.ABORT, Command.RESET)
 
 Out = Annotated[
     Path | None, typer.Option(help="Output directory of the run, if there are several.")
@@ -47,30 +48,31 @@ Word = Literal[
 ]
 
 
-def make_request(
-    word: str, values: Sequence[str], by: str | None, reason: str, at: str | None = None
-) -> Request:
+def make_request(word: str, values: Sequence[str], at: str | None = None) -> Request:
     """The request that a command line asks for.
 
-    :param values: count of steps or instants, time to run to, or rate; names of participants; what
-        is changed, and to what
-    :param by: length of a step
+    :param values: count of steps and the length of each, count of instants, time to run to, or
+        rate; names of participants; what is changed, to what and why; why the run ends
     :param at: from when on a change holds
     :raises ConfigurationError: the words are not a request
     """
     command = Command[word.upper()]
-    if by is not None and command is not Command.STEP:
-        raise ConfigurationError(f"control {word}: --by is for steps only")
     if at is not None and command is not Command.CHANGE:
         raise ConfigurationError(f"control {word}: --at is for changes only")
     if command is Command.CHANGE:
-        return _change(values, reason, at)
+        return _change(values, at)
     if command is Command.REQUIRE:
         if not values:
             raise ConfigurationError("control require: needs the names of participants")
-        return Request(command, reason=reason, participants=tuple(values))
+        return Request(command, participants=tuple(values))
+    if command is Command.STEP and len(values) == 2:
+        count, length = values
+        request = make_request(word, (count,), at)
+        return request._replace(time_ns=read_time("control step", length))
     value = _only_value(command, word, values)
-    request = Request(command, reason=reason)
+    request = Request(command)
+    if command in _REASONED:
+        return request._replace(reason=value)
     if command is Command.UNTIL:
         return request._replace(time_ns=read_time("control until", value, minimum=0))
     if command is Command.RATE:
@@ -79,20 +81,18 @@ def make_request(
         if not value.isdecimal() or not 0 < int(value) < _UNSIGNED:
             raise ConfigurationError(f"control {word}: found '{value}'; allowed is a count from 1")
         request = request._replace(steps=int(value))
-    if by is not None:
-        request = request._replace(time_ns=read_time("control step --by", by))
     return request
 
 
-def _change(values: Sequence[str], reason: str, at: str | None) -> Request:
-    path, equals, text = values[0].partition("=") if len(values) == 1 else ("", "", "")
+def _change(values: Sequence[str], at: str | None) -> Request:
+    path, equals, text = values[0].partition("=") if 0 < len(values) <= 2 else ("", "", "")
     if not (path and equals):
         found = " ".join(values)
         raise ConfigurationError(
             f"control change: found '{found}'; needed is PATH=VALUE, 'cosim control changes' "
             "lists the paths"
         )
-    by = f"cosim control of {own_user()}" + (f": {reason}" if reason else "")
+    by = ": ".join((f"cosim control of {own_user()}", *values[1:]))
     change = Request(Command.CHANGE, reason=by, path=path, value=_as_json(text))
     return change if at is None else change._replace(time_ns=read_time("control --at", at))
 
@@ -105,7 +105,7 @@ def _only_value(command: Command, word: str, values: Sequence[str]) -> str:
     needs = command in (Command.UNTIL, Command.RATE)
     if not values and needs:
         raise ConfigurationError(f"control {word}: needs a value, as in 'cosim control {word} 1s'")
-    if values and not needs and command not in (Command.STEP, Command.INSTANT):
+    if values and not needs and command not in (Command.STEP, Command.INSTANT, *_REASONED):
         raise ConfigurationError(f"control {word}: found '{values[0]}'; it takes no value")
     return values[0] if values else ""
 
@@ -143,25 +143,18 @@ def control(
     value: Annotated[
         list[str] | None,
         typer.Argument(
-            help="step, instant: a count; until: a time; rate: a number or max; require: the "
-            "participants; change: PATH=VALUE."
+            help="step: a count, and the length of each (clock_step of the scenario); instant: a "
+            "count; until: a time; rate: a number or max; require: the participants; change: "
+            "PATH=VALUE, and the reason; stop, abort, reset: the reason, which becomes part of "
+            "the end reason of the run."
         ),
-    ] = None,
-    by: Annotated[
-        str | None, typer.Option(help="Length of a step (clock_step of the scenario).")
     ] = None,
     at: Annotated[
         str | None,
         typer.Option(help="Simulated time from which a change holds (as soon as possible)."),
     ] = None,
     as_json: AsJson = False,
-    reason: Annotated[
-        str, typer.Option(help="The reason, which becomes part of the end reason of the run.")
-    ] = "",
     out: Out = None,
-    wait: Annotated[
-        str, typer.Option(help="Longest wall time to wait for an answer (until the run ends).")
-    ] = "0",
 ) -> None:
     """Watch, pause, step, pace, change or end a run under way; returns when that is done."""
     with visiting() as visit:
@@ -170,17 +163,15 @@ def control(
         if word == "monitor":
             from ros2_cosim.ros.bringup.monitor import watch
 
-            refuse_beside(context, "control monitor", "value by at reason wait")
+            refuse_beside(context, "control monitor", "value at")
             live = sys.stdout.isatty()
             watch(visit, out, form="json" if as_json else "live" if live else "table")
             return
         if word == "changes":
-            refuse_beside(context, "control changes", "value by at reason wait")
+            refuse_beside(context, "control changes", "value at")
             _tell_changes(out, as_json=as_json)
             return
-        request = make_request(word, value or (), by, reason, at)
-        limit_s = to_seconds(parse_duration(wait, "--wait"))
-        answer = ask(visit, request, out, limit_s, _tell)
+        answer = ask(visit, make_request(word, value or (), at), out, told=_tell)
         if not answer.success:
             raise RunError(f"control {word}: {answer.message}")
         print(json.dumps(answer._asdict()) if as_json else answer.message)

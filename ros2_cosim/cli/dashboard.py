@@ -9,25 +9,25 @@ from typing import Annotated
 
 import typer
 
-from ros2_cosim.cli.console import clear_errors, go_on_apart, refuse_beside, running, visiting
+from ros2_cosim.cli.console import clear_errors, go_on_apart, running, visiting
 from ros2_cosim.cli.control import Out
 from ros2_cosim.cli.parameters import TOKEN
+from ros2_cosim.core.kernel.errors import ConfigurationError
 
 
 def dashboard(
-    context: typer.Context,
     address: Annotated[
         str,
         typer.Argument(metavar="[HOST:]PORT", help="Address of the page; port 0: any free port."),
     ] = "8080",
-    out: Out = None,
     folder: Annotated[
         Path | None,
-        typer.Option(
+        typer.Argument(
             help="Offer the scenarios of this folder and of the library, to start them "
             "(without a run: this folder)."
         ),
     ] = None,
+    out: Out = None,
 ) -> None:
     """Show a run under way in the browser, and control it; without one, start one there."""
     from ros2_cosim.core.live.address import Address
@@ -36,8 +36,8 @@ def dashboard(
     named = out is not None or os.environ.get("ROS_DOMAIN_ID")
     with clear_errors():
         place = Address.of(address, "[HOST:]PORT")
-        if folder is not None:
-            refuse_beside(context, "--folder", "out")
+        if folder is not None and out is not None:
+            raise ConfigurationError("--out: found with FOLDER; allowed is only one of them")
         starts = folder is not None or (not named and not active_runs())
     token = os.environ.get(TOKEN)
     if starts:

@@ -54,7 +54,10 @@ class Served:
 
     model: Annotated[
         str | None,
-        typer.Argument(help="Python model: module:Class or file.py:Class. Or an FMU (2.0, 3.0)."),
+        typer.Argument(
+            help="Python model: module:Class, directory/module:Class or file.py:Class. Or an FMU "
+            "(2.0, 3.0)."
+        ),
     ] = None
     scenario: Annotated[
         Path | None, typer.Option(help="A scenario: the whole run, stepped by the master.")
@@ -79,10 +82,6 @@ class Served:
     modes: Annotated[
         list[Mode] | None,
         typer.Option("--mode", help="Operating mode to offer (may be repeated)."),
-    ] = None
-    directory: Annotated[
-        Path | None,
-        typer.Option(help="Directory of files and modules (the working directory)."),
     ] = None
 
 
@@ -120,7 +119,7 @@ class DataRules:
 
 
 #: Parameters of ``serve`` about a model or an FMU, and about how a slave takes its data.
-_OF_MODEL = "description step interface modes directory"
+_OF_MODEL = "description step interface modes"
 _OF_SLAVE = "data_synchronisation checks missing acceptable_loss input_wait newest_only"
 
 
@@ -130,12 +129,11 @@ def serve(
     context: typer.Context,
     *,
     what: Served,
-    host: Annotated[
-        str | None, typer.Option(help="Address to listen at (that of the description).")
-    ] = None,
     port: Annotated[
-        int | None,
-        typer.Option(min=0, max=65535, help="Port to listen at (that of the description)."),
+        str | None,
+        typer.Option(
+            metavar="[HOST:]PORT", help="Port to listen at, and host (those of the description)."
+        ),
     ] = None,
     keep: Annotated[bool, typer.Option("--keep", help="Serve one master after the other.")] = False,
     rules: DataRules,
@@ -173,9 +171,10 @@ def serve(
             refuse_beside(context, "--scenario", _OF_MODEL)
         else:
             refuse_beside(context, "a model", "settings out")
+        host, number = _place(port, "--port")
         if describe is not None:
             ports = tuple(map(_ports, data_ports or ()))
-            _describe(what, describe, SlaveAddress(host, port, ports))
+            _describe(what, describe, SlaveAddress(host, number, ports))
             return
         if what.world is not None:
             from ros2_cosim.world.carla.offered_world import serve_scenario_world
@@ -184,7 +183,7 @@ def serve(
                 what.world,
                 what.settings or (),
                 host=host,
-                port=port,
+                port=number,
                 keep=keep,
                 on_ready=ready,
                 moment=go_on_apart(f"the world of {what.world}"),
@@ -202,7 +201,7 @@ def serve(
             slave,
             found,
             host=host,
-            port=port if port is not None or named else 0,
+            port=number if number is not None or named else 0,
             once=not keep,
             on_ready=ready,
             options=_slave_options(rules),
@@ -242,7 +241,6 @@ def _load(what: Served) -> tuple[SlaveModel, SlaveDescription]:
         None if is_fmu or not model else model,
         model if is_fmu else None,
         what.description,
-        directory=what.directory,
         step=None if what.step is None else parse_step(what.step, "--step"),
         modes=tuple(OpMode[mode.name] for mode in what.modes or ()),
         interface=what.interface,
@@ -296,6 +294,16 @@ def _say(line: str) -> None:
     print(f"cosim: {line}", file=sys.stderr)
 
 
+def _place(text: str | None, option: str) -> tuple[str | None, int | None]:
+    """Host and port of ``[HOST:]PORT``; None: not given."""
+    from ros2_cosim.core.live.address import Address
+
+    if text is None:
+        return None, None
+    place = Address.of(text, option)
+    return place.host if ":" in text else None, place.port
+
+
 def _ports(text: str) -> tuple[int, int]:
     """A range of ports, ``9000-9009`` or a single one."""
     low, dash, high = text.partition("-")
@@ -332,18 +340,14 @@ def test(
 
     The procedures register it again and again: start a slave of this package with --keep.
     """
-    from ros2_cosim.core.live.address import Address
     from ros2_cosim.dcp.description.read import read_description
     from ros2_cosim.dcp.master.cosimulation import TRANSPORTS
     from ros2_cosim.dcp.tools.tester import verify_slave
 
     with clear_errors():
-        place = None if address is None else Address.of(address, "--address")
-        has_host = ":" in (address or "")
         found = verify_slave(
             read_description(description),
-            place.host if place is not None and has_host else None,
-            None if place is None else place.port,
+            *_place(address, "--address"),
             transport=TRANSPORTS[transport] if transport else None,
             only=only or (),
             timeout_s=to_seconds(parse_duration(wait, "--wait", minimum=1)),

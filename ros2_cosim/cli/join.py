@@ -9,14 +9,13 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from ros2_cosim.cli.console import EXIT_ERROR, clear_errors, refuse_beside
+from ros2_cosim.cli.console import EXIT_ERROR, clear_errors
 
 if TYPE_CHECKING:
     from ros2_cosim.ros.bringup.far_link import FarLink
 
 
 def join(
-    context: typer.Context,
     run: Annotated[
         str | None,
         typer.Argument(
@@ -25,23 +24,18 @@ def join(
         ),
     ] = None,
     name: Annotated[str, typer.Argument(help="Name of this host in the scenario of the run.")] = "",
-    wait: Annotated[
-        str, typer.Option(help="Longest wall time to wait for an answer, as 20s.")
-    ] = "2min",
 ) -> None:
     """Join a run of another host: start the processes that its scenario places on this one.
 
     The environment variable COSIM_RUN_SECRET has the secret of the run, which cosim run prints.
     """
     from ros2_cosim.core.kernel.errors import ConfigurationError
-    from ros2_cosim.core.kernel.time import parse_duration, to_seconds
     from ros2_cosim.core.live.address import Address
     from ros2_cosim.core.process.seal import RUN_SECRET, secret_of
     from ros2_cosim.ros.hosts import far_part
 
     with clear_errors():
         if run is None:
-            refuse_beside(context, "no ADDRESS:PORT", "wait")
             if os.isatty(0):
                 raise ConfigurationError(
                     "ADDRESS:PORT: missing, and standard input is a terminal; give the address "
@@ -49,17 +43,16 @@ def join(
                 )
             code = far_part.join(_over_pipes())  # the run says what happens
         else:
+            if not name:
+                raise ConfigurationError("NAME: missing; give the name of this host")
             secret = secret_of()
             if not secret:
                 raise ConfigurationError(
                     f"{RUN_SECRET}: not in the environment; set it to the secret that cosim run "
                     "prints"
                 )
-            if not name:
-                raise ConfigurationError("NAME: missing; give the name of this host")
             address = Address.of(run, "ADDRESS:PORT")
-            limit_s = to_seconds(parse_duration(wait, "--wait"))
-            link = far_part.connect((address.host, address.port), secret, name, limit_s)
+            link = far_part.connect((address.host, address.port), secret, name)
             code = far_part.join(link, _say)
     if code:
         raise typer.Exit(EXIT_ERROR)

@@ -27,7 +27,7 @@ def plan(
     scenario: ScenarioFile,
     wanted: Annotated[
         RunWords,
-        "shape set without transport processes namespace visualise foxglove",
+        "shape set without transport processes foxglove",
     ],
     dashboard: Dashboard = "",
     as_json: AsJson = False,

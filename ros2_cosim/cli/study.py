@@ -41,13 +41,6 @@ def causality(
         int | None,
         typer.Option(help="Number of repetitions to compare with the synchronised run."),
     ] = None,
-    together: Annotated[
-        float | None,
-        typer.Option(
-            help="Largest sum of the factors of runs side by side; 0: one after the other. "
-            "Default: the highest of the factors."
-        ),
-    ] = None,
     resume: Resume = False,
     as_json: AsJson = False,
 ) -> None:
@@ -64,7 +57,6 @@ def causality(
             factors=factors,
             steps=steps,
             repetitions=repeat,
-            together=together,
             resume=resume,
         )
         found = run_study(options, tell=_quiet if as_json else _tell, on_line=print_line)
@@ -185,7 +177,7 @@ def pedals(
         f"{vehicle}: {hardest:.2f} to {strongest:.2f} m/s^2, lag of the throttle "
         f"{table.throttle_lag:.3f} s, of the brake {table.brake_lag:.3f} s"
     )
-    print(f"written: {out}; a cacc_controller takes it as pedal_map")
+    print(f"written: {out}; a cacc_controller takes it as vehicle")
 
 
 def stability_line(result: Mapping[str, Any], *, looked: bool) -> str:

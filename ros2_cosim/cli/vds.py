@@ -58,16 +58,14 @@ def serve(
     vehicles: Annotated[
         int | None, typer.Option(help="Number of vehicles, one behind the other (1).")
     ] = None,
-    host: Annotated[str, typer.Option(help="Address to listen at.")] = "127.0.0.1",
     port: Annotated[
-        int,
+        str,
         typer.Option(
-            min=0,
-            max=65535,
-            help="Port to listen at for commands to the first vehicle; vehicle i has this + i; 0: "
-            "any free ports.",
+            metavar="[HOST:]PORT",
+            help="Port to listen at for commands to the first vehicle, of the loopback address "
+            "unless a host is given; vehicle i has this + i; 0: any free ports.",
         ),
-    ] = COMMAND_PORT,
+    ] = str(COMMAND_PORT),
     to: Annotated[
         list[str] | None,
         typer.Option(
@@ -105,11 +103,12 @@ def serve(
     ):
         if lockstep:
             refuse_beside(context, "--lockstep", "factor command_timeout")
+        place = Address.of(port, "--port")
         page = Address.of(dashboard, "--dashboard") if dashboard else None
         server_settings = ServerSettings(
             fleet=_fleet(file, tyre_file, vehicles, settings or ()),
-            host=host,
-            command_port=port,
+            host=place.host,
+            command_port=place.port,
             receivers=tuple(read_address(text, STATE_PORT, "--to") for text in to or ["127.0.0.1"]),
             lockstep=lockstep,
             free_run=FreeRunSettings(

@@ -11,6 +11,8 @@ from contextlib import contextmanager
 import pytest
 from support.bridge_scenes import HIGHWAY
 
+from ros2_cosim.core.process.processes import end_with_parent
+
 Server = tuple["subprocess.Popen[str]", int]
 
 
@@ -32,11 +34,12 @@ def own_server() -> Iterator[Server]:
 def served() -> Iterator[Server]:
     """A headless server process and its RPC port; it must end cleanly unless a test ends it."""
     process = subprocess.Popen(
-        [sys.executable, "-m", "ros2_cosim.world.headless", "--port", "0", "--exit-with-parent"]
+        [sys.executable, "-m", "ros2_cosim.world.headless", "--port", "0"]
         + ["--map", str(HIGHWAY)],
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         text=True,
+        preexec_fn=end_with_parent,
     )
     assert process.stdout is not None
     port = int(process.stdout.readline().rsplit(":", 1)[1])

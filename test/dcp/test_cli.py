@@ -92,8 +92,8 @@ def test_serve_takes_over_what_is_to_be_watched_and_done_about_losses(tmp_path: 
     )
     cosim("serve", f"{tmp_path}/small.py:Small", "--describe", tmp_path / "small.dcpx")
     losses = ("--missing", "stop", "--acceptable-loss", "0.5", "--input-wait", "50ms")
-    options = ("--directory", tmp_path, "--check", "limits", "--newest-only", "--keep", *losses)
-    with command("serve", "small.py:Small", *options) as (_, line):
+    options = ("--check", "limits", "--newest-only", "--keep", *losses)
+    with command("serve", f"{tmp_path}/small.py:Small", *options) as (_, line):
         for value, transport, fault in (
             (2.0, TCP, r"PROPERTY_VIOLATED.*u: found 2\.0; allowed is -inf to 1"),
             (None, UDP, r"PROPERTY_VIOLATED.*brought no new data for the step"),
@@ -153,7 +153,7 @@ def test_describe_a_model_and_validate_what_was_written(tmp_path: Path) -> None:
 def test_describe_puts_addresses_in(tmp_path: Path) -> None:
     plain = cosim("serve", f"{MODELS}:Sine", "--describe", "-")
     file = tmp_path / "sine.dcpx"
-    address = ("--host", "127.0.0.1", "--port", "8080")
+    address = ("--port", "127.0.0.1:8080")
     ports = ("--data-ports", "9000-9009", "--data-ports", "9100")
     cosim("serve", f"{MODELS}:Sine", *address, *ports, "--describe", file)
     found = read_description(file)
@@ -214,7 +214,7 @@ def test_validate_names_file_line_and_fault(tmp_path: Path) -> None:
         (["serve", f"{MODELS}:Sine", "--describe", "x.txt"], "allowed are the endings"),
         (["serve", "missing.fmu"], "no such file"),
         (["serve", "--world", "missing.yaml", "--describe", "-"], "missing.yaml"),
-        (["serve", f"{MODELS}:Sine", "--host", "192.0.2.1"], "192.0.2.1"),
+        (["serve", f"{MODELS}:Sine", "--port", "192.0.2.1:0"], "192.0.2.1"),
         (["run", "missing.yaml"], "missing.yaml"),
         (["test", "missing.dcpx"], "missing.dcpx"),
         (["sniff", "missing.pcap"], "missing.pcap"),
@@ -484,7 +484,7 @@ def test_a_scenario_is_served_and_stepped_to_the_trace_of_a_run(tmp_path: Path) 
 def test_the_world_of_a_scenario_is_served_alone(tmp_path: Path) -> None:
     scenario = ROOT / "config" / "platoon.yaml"
     cosim("serve", "--world", scenario, "--describe", tmp_path / "world.dcpx")
-    with command("serve", "--world", scenario, "--host", "127.0.0.2") as (process, line):
+    with command("serve", "--world", scenario, "--port", "127.0.0.2:0") as (process, line):
         assert line.startswith("carla listens on 127.0.0.2:")
         with Master(timeout_s=60) as master:
             master.add_slave(tmp_path / "world.dcpx", "127.0.0.2", port_of(line), name="world")

@@ -52,14 +52,13 @@ def test_a_model_is_served_by_a_process_of_the_plan(shape: str) -> None:
     process = planned(scenario(process=True, step="1/1000"), shape)
     assert process is not None
     words = list(process.arguments)
-    port = int(words[words.index("--port") + 1])
-    assert 0 < port < 65536
+    host, _, port = words[words.index("--port") + 1].partition(":")
+    assert host == "127.0.0.1" and 0 < int(port) < 65536
     assert process.executable == sys.executable
     assert [sys.executable, *words[:2]] == module_command("ros2_cosim.cli.main")
     assert words[2:4] == ["dcp", "serve"]
-    assert words[words.index("--directory") + 1] == str(TESTS)
     assert words[words.index("--step") + 1] == "1/1000"
-    assert words[-1] == MODEL
+    assert words[-1] == str(TESTS / MODEL)
     assert not process.is_ros
     assert process.participant == "plant"
 

@@ -73,7 +73,7 @@ def test_a_run_of_a_page_that_crashes_is_named(tmp_path: Path) -> None:
     law = {"law": f"{FILE}:Crashing", "law_parameters": {}}
     data["participants"]["cacc1"]["parameters"] |= law
     (tmp_path / "mine.yaml").write_text(yaml.safe_dump(data, sort_keys=False), encoding="utf-8")
-    words = ["dashboard", "0", "--folder", "."]
+    words = ["dashboard", "0", "."]
     with user_environment(tmp_path / "log") as environment:
         environment["COSIM_TOKEN"] = "t"
         page = subprocess.Popen(

@@ -14,6 +14,8 @@ import carla
 import pytest
 from runs.cosim_process import HIGHWAY, PLATOON, cosim, left_processes, user_environment
 
+from ros2_cosim.core.process.processes import end_with_parent
+
 SHORT = ("--set", "duration=2s", "--no-bag")
 
 
@@ -29,7 +31,10 @@ def server() -> Iterator[int]:
     """A headless server that lives longer than the runs; its port."""
     command = [sys.executable, "-m", "ros2_cosim.cli.main", "carla-headless", "--port", "0"]
     process = subprocess.Popen(
-        [*command, "--map", str(HIGHWAY), "--exit-with-parent"], stdout=subprocess.PIPE, text=True
+        [*command, "--map", str(HIGHWAY)],
+        stdout=subprocess.PIPE,
+        text=True,
+        preexec_fn=end_with_parent,
     )
     assert process.stdout is not None
     yield int(process.stdout.readline().rsplit(":", 1)[1])

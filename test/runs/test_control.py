@@ -82,7 +82,7 @@ def test_a_run_that_is_paused_and_stepped_has_the_same_trace(
             run.wait_for_run()
             assert run.control("status") == "paused at 0s"
             assert run.control("step") == "paused at 50ms"
-            assert run.control("step", "3", "--by", "7ms") == "paused at 71ms"
+            assert run.control("step", "3", "7ms") == "paused at 71ms"
             # A message of the sensor, to be read by the observer.
             assert run.control("instant") == "paused at 73ms"
             assert run.control("until", "1s") == "paused at 1s"
@@ -152,7 +152,7 @@ def test_a_stop_ends_the_run_in_order(shape: str, tmp_path: Path) -> None:
             run = Controlled(environment, running)
             run.wait_for_run()
             run.control("until", "500ms")
-            run.end("stop", "--reason", "seen enough")
+            run.end("stop", "seen enough")
             result = running.result()
         assert result.code == 0, result
         assert "stop: seen enough" in result.stdout
@@ -174,7 +174,7 @@ def test_an_abort_ends_everything_with_one_line(shape: str, tmp_path: Path) -> N
             run = Controlled(environment, running)
             run.wait_for_run()
             run.control("step", "2")
-            run.end("abort", "--reason", "wrong scene")
+            run.end("abort", "wrong scene")
             error = running.result().error()
         name = "clock" if shape == "ros" else "composed"
         assert error == f"cosim: {name}: aborted: wrong scene"
@@ -236,7 +236,7 @@ def test_commands_need_a_run_and_make_sense(tmp_path: Path) -> None:
             (("control", "step", "-1"), "No such option|found"),
             (("control", "step", "many"), "control step: found 'many'; allowed is a count"),
             (("control", "pause", "2"), "control pause: found '2'; it takes no value"),
-            (("control", "pause", "--by", "2ms"), "control pause: --by is for steps only"),
+            (("control", "pause", "--at", "2ms"), "control pause: --at is for changes only"),
         ):
             result = run.command(*words)
             assert result.code != 0

@@ -46,7 +46,7 @@ def test_the_world_on_another_host_gives_the_same_trace(
     expected = run_inproc(load_scenario(PLATOON, [SHORT]), tmp_path / "near", record=False)
     serve = [*COSIM, "dcp", "serve", "--world", str(PLATOON), "--set", SHORT]
     slave = subprocess.Popen(
-        [*far_host, *serve, "--host", FAR, "--port", "9000"],
+        [*far_host, *serve, "--port", f"{FAR}:9000"],
         env=environment,
         stdout=subprocess.PIPE,
         stderr=subprocess.STDOUT,
@@ -89,7 +89,7 @@ def test_a_master_has_slaves_here_and_on_another_host_over_udp(
     (tmp_path / "far.py").write_text("from support.dcp_models import Sine  # noqa: F401\n")
     serve = ["dcp", "serve", str(tmp_path / "far.py:Sine"), "--description"]
     far = subprocess.Popen(
-        [*far_host, *COSIM, *serve, str(tmp_path / "sine.dcpx"), "--host", FAR, "--port", "9000"],
+        [*far_host, *COSIM, *serve, str(tmp_path / "sine.dcpx"), "--port", f"{FAR}:9000"],
         env={**os.environ, "PYTHONPATH": f"{ROOT}:{ROOT / 'test'}"},
         stdout=subprocess.PIPE,
         stderr=subprocess.STDOUT,
@@ -124,7 +124,7 @@ def test_a_slave_serves_the_hosts_that_are_listed_alone(far_host: list[str]) -> 
     model = str(ROOT / "test" / "support" / "dcp_models.py") + ":Sine"
     question = make(PduType.INF_state, pdu_seq_id=0, receiver=1)
     for allowed in (NEAR, "192.0.2.1"):
-        serve = ["dcp", "serve", model, "--host", FAR, "--port", "0"]
+        serve = ["dcp", "serve", model, "--port", f"{FAR}:0"]
         slave = subprocess.Popen(
             [*far_host, *COSIM, *serve],
             env={

@@ -327,7 +327,7 @@ def test_a_vds_server_obeys_its_own_user(is_open: bool) -> None:
 
 def test_a_simulator_serves_others_when_it_is_open(is_open: bool) -> None:
     """Over IPv6, too; and over IPv4 at a port of both."""
-    words = ("carla-headless", "--port", "0", "--host", "::")
+    words = ("carla-headless", "--port", "[::]:0")
     with command(*words) as (_, lines), program() as stranger, program(False) as own:
         port = int(lines[0].rpartition(":")[2])
         for host in ("127.0.0.1", "::1"):

@@ -408,9 +408,7 @@ def test_command_report_makes_the_page_of_a_study_again(study: Study, tmp_path: 
     assert (tmp_path / "report.html").read_text() == first
 
 
-@pytest.mark.parametrize(
-    "wrong", ["--duration=soon", "--factors=0", "--steps=0ms", "--repeat=-1", "--together=-1"]
-)
+@pytest.mark.parametrize("wrong", ["--duration=soon", "--factors=0", "--steps=0ms", "--repeat=-1"])
 def test_command_names_a_wrong_option(tmp_path: Path, wrong: str) -> None:
     done = CliRunner().invoke(app, ["study", "causality", wrong, f"--out={tmp_path / 'x'}"])
     assert done.exit_code == 1

@@ -12,6 +12,8 @@ from typing import Any
 
 import carla
 
+from ros2_cosim.core.process.processes import end_with_parent
+
 _CONFIG = Path(__file__).resolve().parents[2] / "config"
 HIGHWAY = _CONFIG / "highway.xodr"
 TOWN = _CONFIG / "town.xodr"
@@ -23,11 +25,12 @@ def start_server(*arguments: str, first: Path = HIGHWAY) -> tuple[subprocess.Pop
     :param first: the map to load
     """
     process = subprocess.Popen(
-        [sys.executable, "-m", "ros2_cosim.world.headless", "--port", "0", "--exit-with-parent"]
+        [sys.executable, "-m", "ros2_cosim.world.headless", "--port", "0"]
         + ["--map", str(first), *arguments],
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         text=True,
+        preexec_fn=end_with_parent,
     )
     assert process.stdout is not None
     line = process.stdout.readline()

@@ -55,6 +55,7 @@ platoon:
   s: 300.0
   speed: ${speed}
   driver: {}
+participants:
   referee: {parameters: {expect_standstill: false, time_limit: 600s}}
 """
 
@@ -290,7 +291,7 @@ def test_a_page_of_another_origin_and_another_user_start_nothing(
     ("options", "said"),
     [
         (["0.0.0.0:8080"], "[HOST:]PORT: found '0.0.0.0', and no run; allowed is"),
-        (["--folder", "not-there"], "--folder: found 'not-there'; allowed is a directory"),
+        (["0", "not-there"], "FOLDER: found 'not-there'; allowed is a directory"),
     ],
 )
 def test_what_cannot_be_is_one_line(

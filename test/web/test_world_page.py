@@ -26,6 +26,7 @@ from support.headless_process import HIGHWAY, TOWN
 from support.patience import HANG_S
 from typer.testing import CliRunner
 
+from ros2_cosim.core.process.processes import end_with_parent
 from ros2_cosim.lab.web.pictures import png_of
 from ros2_cosim.lab.web.world_view import world_page
 from ros2_cosim.world.headless.__main__ import make_command
@@ -216,10 +217,10 @@ def test_a_browser_shows_the_world(browser: Browser, tmp_path: Path) -> None:
 @contextmanager
 def _command() -> Iterator[tuple[int, str]]:
     """``cosim carla-headless --view`` as a process: its port, and the address of its page."""
-    command = [sys.executable, "-m", "ros2_cosim.cli.main", "carla-headless", "--exit-with-parent"]
+    command = [sys.executable, "-m", "ros2_cosim.cli.main", "carla-headless"]
     process = subprocess.Popen(
         [*command, "--port", "0", "--map", str(HIGHWAY), "--view", "0"],
-        stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+        stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, preexec_fn=end_with_parent,
     )  # fmt: skip
     try:
         assert process.stdout is not None

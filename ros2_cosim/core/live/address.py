@@ -17,15 +17,16 @@ class Address(NamedTuple):
     port: int
 
     @classmethod
-    def of(cls, text: str, where: str) -> Address:
+    def of(cls, text: str, where: str, highest: int = 65535) -> Address:
         """Read ``[HOST:]PORT``; without a host it is this machine alone.
 
         :param where: how messages call the place that has it
+        :param highest: the highest port
         :raises ConfigurationError: it is not an address
         """
         host, _, port = text.rpartition(":")
-        if not (port.isascii() and port.isdigit() and int(port) <= 65535):
+        if not (port.isascii() and port.isdigit() and int(port) <= highest):
             raise ConfigurationError(
-                f"{where}: found '{text}'; allowed is [HOST:]PORT with a port from 0 to 65535"
+                f"{where}: found '{text}'; allowed is [HOST:]PORT with a port from 0 to {highest}"
             )
         return cls(host.strip("[]") or LOOPBACK, int(port))

@@ -371,10 +371,10 @@ def _command(
     if slave.command is not None:
         return slave.command
     words = [*module_command("ros2_cosim.cli.main"), "dcp", "serve"]
-    words += ["--host", "{host}", "--port", "{port}", "--keep", "--newest-only"]
-    words += ["--directory", str(context.base_directory)]
+    words += ["--port", "{host}:{port}", "--keep", "--newest-only"]
+    base = context.base_directory
     for option, value in (
-        ("--description", slave.description),
+        ("--description", slave.description and base / slave.description),
         ("--interface", slave.interface and slave.interface.value),
         ("--step", slave.step or parameters.step),
     ):
@@ -386,4 +386,4 @@ def _command(
         words += ["--mode", "hrt"]
     for check in parameters.check:
         words += ["--check", check.value]
-    return (*words, str(slave.model or slave.fmu))
+    return (*words, str(base / str(slave.model or slave.fmu)))

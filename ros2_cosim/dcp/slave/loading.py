@@ -33,9 +33,9 @@ def load_model(
 ) -> tuple[SlaveModel, SlaveDescription]:
     """A Python model and its description.
 
-    :param text: ``module:name`` or ``path/to/file.py:name``; ``name`` is a class derived from
-        ``SlaveModel`` that can be made without arguments, or a function that returns a model
-        and its description
+    :param text: ``module:name``, ``directory/module:name`` or ``path/to/file.py:name``; ``name``
+        is a class derived from ``SlaveModel`` that can be made without arguments, or a function
+        that returns a model and its description
     :param directory: where relative files are and modules are looked for besides the usual
         places
     :param step: seconds per resolution, and ``modes`` the operating modes, of a class (a
@@ -128,6 +128,7 @@ def _make(text: str, what: Any) -> Any:
 
 def _import(text: str, place: str, directory: Path) -> ModuleType:
     if not place.endswith(".py"):
+        directory, place = directory / Path(place).parent, Path(place).name
         search_also(directory)
     try:
         return load_module(place, directory)

@@ -3,7 +3,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable
 from dataclasses import dataclass
 from fractions import Fraction
@@ -78,13 +77,12 @@ def study_options(
     factors: str | None = None,
     steps: str | None = None,
     repetitions: int | None = None,
-    together: float | None = None,
     resume: bool = False,
 ) -> StudyOptions:
     """Fill in what was not asked for.
 
-    Unless it is said otherwise, what is under way together asks no more of the machine than the
-    fastest run of the sweep does by itself.
+    What is under way together asks no more of the machine than the fastest run of the sweep does
+    by itself.
 
     :raises ConfigurationError: one of them is not understood
     """
@@ -96,12 +94,6 @@ def study_options(
         raise ConfigurationError(f"--repeat: found {count}; allowed is 0 to 100")
     duration_ns = parse_duration(text, "--duration", minimum=100_000_000)
     asked = parse_factors(factors or (QUICK_FACTORS if quick else FULL_FACTORS))
-    budget = asked[-1] if together is None else together
-    if not (math.isfinite(budget) and 0.0 <= budget <= _HIGHEST):
-        raise ConfigurationError(
-            f"--together: found {budget:g}; allowed is a sum of factors from 0 to {_HIGHEST:g}, "
-            "0 for one run after the other"
-        )
     return StudyOptions(
         output=output,
         duration_ns=duration_ns,
@@ -110,7 +102,7 @@ def study_options(
         doublings=QUICK_DOUBLINGS if quick else MOST_DOUBLINGS,
         steps=parse_steps(steps or (QUICK_STEPS if quick else FULL_STEPS)),
         synchronised=1 if quick else 2,
-        together=budget,
+        together=asked[-1],
         resume=resume,
     )
 

@@ -255,7 +255,7 @@ class StarterPage:
                 "alone, such as 127.0.0.1, where scenarios are started from the page"
             )
         if not folder.is_dir():
-            raise ConfigurationError(f"--folder: found '{folder}'; allowed is a directory")
+            raise ConfigurationError(f"FOLDER: found '{folder}'; allowed is a directory")
         self._output = output
         self._tell = tell
         self._api = StarterApi(folder)

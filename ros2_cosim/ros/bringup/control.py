@@ -119,14 +119,12 @@ def ask(
     visit: Visit,
     request: Request,
     output: Path | None,
-    timeout_s: float = 0.0,
     told: Callable[[str], None] = lambda text: None,
 ) -> Answer:
     """Send a request to a run, and wait until it is done.
 
     :param visit: gets the session
     :param output: see :func:`find_run`
-    :param timeout_s: how long to wait for the answer [s of wall time]; 0: as long as the run goes
     :param told: see :func:`find_run`
     :raises ConfigurationError: there is no such run
     :raises ConnectionFailedError: the run does not answer, or has ended meanwhile
@@ -139,7 +137,9 @@ def ask(
     client = session.node.create_client(ControlRun, inside(session.node, CONTROL))
     began = time.monotonic()
     while not client.service_is_ready():
-        _check(run, began, FIND_S, "found no clock")
+        if time.monotonic() - began > FIND_S:
+            raise ConnectionFailedError(f"found no clock in {run.place} within {FIND_S:g} s")
+        _check(run, began)
         session.wait(_LOOK_S)
     begun = repetitions(run.output)
     message = as_message(request, secrets.randbits(63) + 1)
@@ -153,7 +153,7 @@ def ask(
         if request.command is Command.RESET and repetitions(run.output) > begun:
             # Its nodes were given up faster than their answer arrived.
             return Answer(True, "reset accepted")
-        _check(run, began, timeout_s or None, "the run did not answer")
+        _check(run, began)
         if time.monotonic() - began > again:
             # The run may have answered before its middleware knew the reader of this session.
             answers.append(client.call_async(message))
@@ -163,9 +163,6 @@ def ask(
     return Answer(response.success, response.message)
 
 
-def _check(run: ActiveRun, began: float, limit_s: float | None, what: str) -> None:
-    waited = time.monotonic() - began
-    if limit_s is not None and waited > limit_s:
-        raise ConnectionFailedError(f"{what} in {run.place} within {limit_s:g} s")
-    if waited > 1.0 and run not in active_runs():
+def _check(run: ActiveRun, began: float) -> None:
+    if time.monotonic() - began > 1.0 and run not in active_runs():
         raise ConnectionFailedError(f"the run in {run.place} has ended meanwhile")

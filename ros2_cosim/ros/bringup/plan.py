@@ -149,7 +149,7 @@ def _simulator(scenario: Scenario, declared: Mapping[str, ParticipantDeclaration
     settings = scenario.simulator
     if settings.kind != "headless" or not any(d.needs.simulator for d in declared.values()):
         return []
-    places = ("--host", settings.host, "--port", str(settings.port))
+    places = ("--port", f"{settings.host}:{settings.port}")
     scenery = headless_options(settings.model_dump()).scenery
     arguments = (*places, "--map", str(road_file(scenario)), "--scenery", scenery)
     return [Process(SIMULATOR, "carla_headless", arguments=arguments, is_ros=False, inherits=True)]

@@ -18,6 +18,7 @@ from contextlib import ExitStack, suppress
 from dataclasses import replace
 from pathlib import Path
 from types import FrameType
+from typing import Final
 
 from ros2_cosim import __version__
 from ros2_cosim.core.documents.files import cause_of, in_words, write_atomically
@@ -62,6 +63,8 @@ from ros2_cosim.ros.hosts.far_news import News
 #: Between two looks at the connection and at the processes [s].
 _POLL_S = 0.05
 _RETRY_S = 0.5
+#: How long a part looks for its run, where nothing listens yet [s].
+PATIENCE_S: Final = 120.0
 
 
 class _Asked(RunError):
@@ -243,7 +246,9 @@ def _base(part: Part) -> Path:
     return Path(part.directory)
 
 
-def connect(address: tuple[str, int], secret: str, host: str, patience: float) -> FarLink:
+def connect(
+    address: tuple[str, int], secret: str, host: str, patience: float = PATIENCE_S
+) -> FarLink:
     """Reach the run that waits for this part.
 
     :param patience: how long to try [s], while nothing listens there

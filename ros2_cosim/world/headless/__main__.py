@@ -15,7 +15,6 @@ import typer
 
 from ros2_cosim.core.kernel.errors import CosimError
 from ros2_cosim.core.process.memory import collect_less_often
-from ros2_cosim.core.process.processes import end_with_parent
 from ros2_cosim.world.headless.limits import DEFAULT_RATE_HZ, MAX_RATE_HZ, MAX_SEED, MIN_RATE_HZ
 
 if TYPE_CHECKING:
@@ -96,16 +95,15 @@ def make_command(
                 "the map, or only what the map itself has."
             ),
         ] = SceneryChoice.FULL,
-        host: Annotated[str, typer.Option(help="Address to listen at.")] = "127.0.0.1",
         port: Annotated[
-            int,
+            str,
             typer.Option(
-                min=0,
-                max=65533,
-                help="Port to listen at for RPC; streaming uses the next one, and the one after it "
-                "is held as CARLA does (0: any free ports).",
+                metavar="[HOST:]PORT",
+                help="Port to listen at for RPC, of the loopback address unless a host is given; "
+                "streaming uses the next one, and the one after it is held as CARLA does (0: any "
+                "free ports).",
             ),
-        ] = 2000,
+        ] = "2000",
         seed: Annotated[
             int,
             typer.Option(
@@ -133,29 +131,22 @@ def make_command(
                 "lights, actors, fields of view, debug shapes, cameras (0: any free one).",
             ),
         ] = None,
-        exit_with_parent: Annotated[
-            bool,
-            typer.Option(
-                "--exit-with-parent",
-                help="End when the process that started the server ends (Linux).",
-            ),
-        ] = False,
     ) -> None:
         """Start a server that speaks the CARLA 0.9.16 client protocol, without graphics."""
         # Imported late: the command line `cosim` shows this command without loading a simulator.
+        from ros2_cosim.core.live.address import Address
         from ros2_cosim.world.headless.maps import MapLibrary, own_maps
         from ros2_cosim.world.headless.server import Server
 
         logging.basicConfig(level=logging.WARNING, format="carla-headless: %(message)s")
-        if exit_with_parent:
-            end_with_parent()
         if view is not None and page is None:
             on_error("--view: found without a page to show; allowed is only cosim carla-headless")
             raise typer.Exit(1)
         try:
+            place = Address.of(port, "--port", highest=65533)
             library = MapLibrary(maps or own_maps(), town_names=town_names)
             has_scenery = scenery is SceneryChoice.FULL
-            server = Server(library, host, port, seed=seed, rate_hz=rate, has_scenery=has_scenery)
+            server = Server(library, *place, seed=seed, rate_hz=rate, has_scenery=has_scenery)
         except CosimError as error:
             on_error(str(error))
             raise typer.Exit(1) from None
@@ -174,7 +165,7 @@ def make_command(
                 shown = None
                 if view is not None and page is not None:
                     shown = stack.enter_context(page(server, view))
-                on_ready(f"listening on {host}:{server.port}")
+                on_ready(f"listening on {place.host}:{server.port}")
                 if shown is not None:
                     on_ready(f"world at {shown}")
                 server.run()
