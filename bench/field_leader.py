@@ -141,7 +141,7 @@ def simulated(path: Path, law: str, field: Field, gap: float, begin: float, end:
             f"parameters.time_gap={gap!r}", f"duration={len(leader) * STEP:.1f}s",
             f"platoon.speed={leader[0].item()!r}", f"platoon.standstill_gap={STANDSTILL}",
             f"platoon.driver={json.dumps({'manoeuvre': manoeuvre})}",
-            f"platoon.referee.parameters.time_limit={len(leader) * STEP:.1f}s",
+            f"participants.referee.parameters.time_limit={len(leader) * STEP:.1f}s",
         ]  # fmt: skip
         output = Path(directory) / "run"
         run_inproc(load_scenario(library_file("drive_cycle"), changes), output)

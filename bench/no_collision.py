@@ -85,7 +85,7 @@ def changes_of(chosen: Combination) -> list[str]:
         given = cut_in_of(chosen.seed)
         changes += [f"parameters.slower={given.other_speed}", f"parameters.gap={given.gap}"]
         # No faster than the reference driver: leader_predecessor_cacc would close up with 27 m/s.
-        changes.append(f"platoon.controller={{set_speed: {SPEED}}}")
+        changes.append(f"platoon.controller.set_speed={SPEED}")
     else:
         changes.append(f"platoon.time_gap={LAWS[chosen.law]}")
     if chosen.v2v == "lost":

@@ -167,7 +167,7 @@ def main() -> int:
     parser.add_argument("--workers", type=int, default=1, help="processes (1)")
     parser.add_argument("--out", type=Path, help="all results, one JSON document a line")
     options = parser.parse_args()
-    changes = (f"openscenario.duration={options.duration}",)
+    changes = (f"duration={options.duration}",)
     run = partial(outcome_of, changes=changes, rows=options.rows, maps=options.maps)
     rows = []
     # A process for each: what one leaves behind is not there for the next.

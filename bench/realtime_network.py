@@ -113,7 +113,6 @@ def settings_of(network: Network, duration: str) -> list[str]:
     changes = [
         f"duration={duration}",
         f"participants.world.period={period}ms",
-        f"participants.world.parameters.step={period}ms",
         f"participants.world.parameters.control_period={max(period, 20)}ms",
         f"{DCP}.transport={network.transport}",
         f"{DCP}.data_synchronisation=true",

@@ -84,7 +84,7 @@ def long_platoon(vehicles: int, sim_s: float, law: Path | None = None) -> Scenar
         "world": {
             "model": "carla_world",
             "period": "10ms",
-            "parameters": {"step": "10ms", "control_period": "20ms"},
+            "parameters": {"control_period": "20ms"},
             "inputs": {
                 f"control/{name}": {"from": f"cacc{i}.control", "delayed": True}
                 for i, name in enumerate(names[1:], start=1)
@@ -159,7 +159,7 @@ def long_platoon(vehicles: int, sim_s: float, law: Path | None = None) -> Scenar
     participants["v2v"] = {
         "model": "v2v_channel",
         "period": "50ms",
-        "parameters": {"links": links, "loss": {"bernoulli": 0.02}},
+        "parameters": {"links": links, "loss": 0.02},
         "inputs": {
             **{f"odometry/{name}": f"world.odometry/{name}" for name in senders},
             **{f"acceleration/{name}": f"world.acceleration/{name}" for name in senders},

@@ -19,6 +19,7 @@ from pydantic import BaseModel
 from rosbags.typesys import Stores, get_typestore
 
 from buildtools.count_house import walk
+from ros2_cosim.core.documents.former_keys import FORMER_KEYS
 from ros2_cosim.core.faults.kinds import fault_kinds
 from ros2_cosim.core.faults.settings import FaultSettings
 from ros2_cosim.core.realtime.settings import CouplingSettings, RuleSettings
@@ -248,9 +249,11 @@ def launch_table() -> Iterator[str]:
 
 
 def removed_table() -> Iterator[str]:
-    """Commands, options and launch arguments that are gone, as Markdown."""
+    """Keys, commands, options and launch arguments that are gone, as Markdown."""
     yield "| Gone | Instead |"
     yield "|---|---|"
+    for key, new in FORMER_KEYS.items():
+        yield f"| `{key}` | {new} |"
     for old, new in REMOVED.items():
         is_argument = old.startswith("launch ")
         name = f"launch argument `{old[7:]}`" if is_argument else f"`cosim {old}`"

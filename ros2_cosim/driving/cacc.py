@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from ros2_cosim.core.documents.settings import Section
+from ros2_cosim.core.kernel.errors import ConfigurationError
 from ros2_cosim.core.kernel.exactmath import total
 from ros2_cosim.core.kernel.model import BeginsAnew, FullModel, Port, Repeatability, Report, Traits
 from ros2_cosim.core.kernel.participant import Host, ModelContext, Step
@@ -165,7 +166,7 @@ class CaccController(FullModel):
         check_vehicle_side(context, parameters.warnings, parameters.manoeuvre)
         for key, law, given in (
             ("law", parameters.law, parameters.law_parameters),
-            ("fallback", parameters.fallback, {}),
+            ("fallback", parameters.fallback_law, {}),
         ):
             if law is not None:
                 check_law(law, given, f"{where}.{key}", base_directory=directory)
@@ -175,7 +176,7 @@ class CaccController(FullModel):
         cls, context: ModelContext, parameters: ControllerParameters
     ) -> Repeatability:
         """That of its laws: foreign numerics may differ from machine to machine."""
-        laws = (parameters.law, parameters.fallback or FALLBACK)
+        laws = (parameters.law, parameters.fallback_law or FALLBACK)
         return Repeatability.weakest(law_repeatability(law, context.base_directory) for law in laws)
 
     def __init__(
@@ -191,7 +192,7 @@ class CaccController(FullModel):
             law or make_law(parameters.law, parameters.law_parameters, base_directory=directory),
             context.name,
         )
-        without_v2v = parameters.fallback or FALLBACK
+        without_v2v = parameters.fallback_law or FALLBACK
         self._fallback = adapted(
             fallback or make_law(without_v2v, base_directory=directory), context.name
         )
@@ -307,10 +308,15 @@ def _pedals(parameters: ControllerParameters, base_directory: Path) -> tuple[Ped
 
     :raises ConfigurationError: the file of the pedal map cannot be read, or is wrong
     """
-    if parameters.pedal_map is not None:
-        table = read_pedal_table(base_directory / parameters.pedal_map)
+    vehicle = VEHICLES.get(parameters.vehicle)
+    if vehicle is None:
+        if "." not in parameters.vehicle:
+            raise ConfigurationError(
+                f"vehicle: found '{parameters.vehicle}'; allowed are {', '.join(VEHICLES)}, or the "
+                "file of a pedal map"
+            )
+        table = read_pedal_table(base_directory / parameters.vehicle)
         return table.pedals_for, table.lag
-    vehicle = VEHICLES[parameters.vehicle]
     return partial(pedals_for, vehicle), 0.5 * (vehicle.throttle_lag + vehicle.brake_lag)
 
 

@@ -40,6 +40,10 @@ FRONT, EGO, REAR = "front", "ego", "rear"
 #: Pedals are full at these demands [m/s^2].
 _FULL_THROTTLE = 3.0
 _FULL_BRAKE = 6.0
+#: Of the driving function: gain on the mean relative speed [1/s], and share of the new demand that
+#: is taken over at each activation.
+_DAMPING = 0.9
+_SMOOTHING = 0.5
 
 
 class DeclaredLoad(Section):
@@ -249,13 +253,6 @@ class DrivingParameters(DeclaredLoad):
         default=25.0, gt=0, description="wanted speed without other vehicles [m/s]"
     )
     gain: Number = Field(default=0.3, gt=0, description="on the shift from the middle [1/s^2]")
-    damping: Number = Field(default=0.9, gt=0, description="on the mean relative speed [1/s]")
-    smoothing: Number = Field(
-        default=0.5,
-        gt=0,
-        le=1,
-        description="share of the new demand taken over at each activation [1]",
-    )
 
 
 class DrivingFunction(FullModel):
@@ -269,7 +266,7 @@ class DrivingFunction(FullModel):
     """
 
     Parameters = DrivingParameters
-    traits = Traits(changeable=("set_speed", "gain", "damping", "smoothing"))
+    traits = Traits(changeable=("set_speed", "gain"))
 
     input_ports = (Port("front", OBJECTS), Port("rear", OBJECTS), Port("own", ODOMETRY))
     output_ports = (Port("control", CONTROL),)
@@ -284,8 +281,6 @@ class DrivingFunction(FullModel):
         self._load = parameters
         self._set_speed = parameters.set_speed
         self._gain = parameters.gain
-        self._damping = parameters.damping
-        self._smoothing = parameters.smoothing
 
     def save_state(self) -> Any:
         """What it demanded last."""
@@ -304,13 +299,13 @@ class DrivingFunction(FullModel):
         if front is not None and rear is not None:
             shift = 0.5 * (front.distance - rear.distance)
             closing = 0.5 * (front.relative_speed + rear.relative_speed)
-            wanted = self._gain * shift + self._damping * closing
+            wanted = self._gain * shift + _DAMPING * closing
         elif own is not None:
-            wanted = self._damping * (self._set_speed - own.value.vx)
+            wanted = _DAMPING * (self._set_speed - own.value.vx)
         if own is not None and own.value.vx <= 0.0:
             wanted = max(0.0, wanted)
         wanted = min(max(wanted, -_FULL_BRAKE), _FULL_THROTTLE)
-        self._demand += self._smoothing * (wanted - self._demand)
+        self._demand += _SMOOTHING * (wanted - self._demand)
         demand = self._demand
         throttle = max(0.0, demand) / _FULL_THROTTLE
         brake = max(0.0, -demand) / _FULL_BRAKE

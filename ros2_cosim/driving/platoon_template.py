@@ -28,8 +28,8 @@ from ros2_cosim.core.kernel.errors import ConfigurationError
 from ros2_cosim.core.kernel.time import format_ns
 from ros2_cosim.core.scenario.templates import Template
 from ros2_cosim.core.scene.manoeuvres import highest_speed
-from ros2_cosim.core.scene.scene import DEFAULT_SIZE, DriverSettings
-from ros2_cosim.core.scene.world_outputs import base_link, world_outputs
+from ros2_cosim.core.scene.scene import DEFAULT_SIZE, DriverSettings, LanePlace
+from ros2_cosim.core.scene.world_outputs import base_link, usual_world, world_outputs
 
 #: Each sensor reads the odometry of all vehicles: their connections grow with the square.
 MAX_VEHICLES: Final = 200
@@ -47,6 +47,8 @@ FRONT: Final = "front"
 #: Of the controllers: the emergency brake acts early with what is needed and no more, so that a
 #: braking peak does not grow from vehicle to vehicle, and the stop at standstill is soft.
 _CONTROLLER: Final = {
+    "law": "ploeg_cacc",
+    "law_parameters": {},
     "hold_rate": 0.2,
     "emergency": {"trigger": 2.0, "gain": 1.1, "margin": 2.0, "least_room": 0.1},
 }
@@ -67,30 +69,20 @@ class V2VTemplate(Section):
         default={"normal": {"mean": "20ms", "std": "4ms", "min": "5ms", "max": "60ms"}},
         description="of each link, as of an output",
     )
-    loss: Any = Field(default=0.0, description="as of the model v2v_channel")
-    triggering: Any = Field(default="periodic", description="as of the model v2v_channel")
-    contents: Any = Field(
-        default="beacon",
-        description="as of the model v2v_channel; with cam, the bytes of each vehicle's CAMs are "
-        "on /v2v/NAME/cam",
-    )
-    origin: Any = Field(default=None, description="as of the model v2v_channel")
-    radio: Any = Field(
-        default=None, description="as of the model v2v_channel: {} for the usual radio"
-    )
-    congestion_control: Any = Field(default=False, description="as of the model v2v_channel")
-    denm: Any = Field(
-        default=None,
-        description="as of the model v2v_channel: {} for the usual DENMs; controllers heed them "
-        "with controller.warnings",
-    )
     model: str = Field(
         default=V2V_MODEL,
         description="model with the ports of v2v_channel, as a network simulator has them",
     )
     parameters: _Mapping = Field(
-        default_factory=dict, description="of another model, besides links"
+        default_factory=dict,
+        description="of the model, without links: {loss: 0.02}; with contents: cam, the bytes of "
+        "each vehicle's CAMs are on /v2v/NAME/cam; controllers heed denm with controller.warnings",
     )
+
+    @property
+    def is_usual(self) -> bool:
+        """Whether it is the channel of this package."""
+        return self.model == V2V_MODEL
 
 
 class SensorTemplate(Section):
@@ -121,36 +113,15 @@ class SensorTemplate(Section):
         return more
 
 
-class WorldTemplate(Section):
-    """The plant of all vehicles."""
-
-    model: str = Field(default="carla_world", description="model with the ports of carla_world")
-    period: PositiveDuration = Field(default=10_000_000, description="its step")
-    parameters: _Mapping = Field(
-        default={"control_period": "20ms", "dcp": {"transport": "tcp", "port": 0}},
-        description="of the model",
-    )
-
-
-class RefereeTemplate(Section):
-    """The referee, which gives the verdicts."""
-
-    period: PositiveDuration = Field(default=100_000_000, description="how often it looks")
-    parameters: _Mapping = Field(default_factory=dict, description="of the model platoon_referee")
-
-
-class PlatoonTemplate(Template):
+class PlatoonTemplate(LanePlace, Template):
     """A platoon: ``leader``, ``follower1``, ``follower2``, ... in one lane, the leader in front.
 
-    The followers start behind the leader with the gap of the spacing policy.
+    The leader starts at the place, the followers behind it with the gap of the spacing policy.
     """
 
-    law_places: ClassVar[tuple[str, ...]] = ("platoon", "platoon.controller")
+    law_places: ClassVar[tuple[str, ...]] = ("platoon.controller",)
 
     vehicles: Whole = Field(ge=1, le=MAX_VEHICLES, description="how many, with the leader")
-    lane: Whole = Field(description="OpenDRIVE lane that all start in")
-    road: Whole = Field(default=1, description="OpenDRIVE road that all start on")
-    s: Number = Field(description="station of the leader's centre on the road [m]")
     speed: Annotated[Number, Field(ge=0, le=100)] = Field(
         description="of all vehicles at the start [m/s]"
     )
@@ -158,13 +129,11 @@ class PlatoonTemplate(Template):
     standstill_gap: _NotNegative = Field(
         default=2.0, description="of the controllers and the start [m]"
     )
-    law: str = Field(default="ploeg_cacc", description="control law of the followers")
-    law_parameters: _Mapping = Field(default_factory=dict, description="of the law")
     controller: _Mapping = Field(
         default_factory=dict,
         description="further parameters of the model cacc_controller; defaults of the template: "
-        "set_speed 1.5 times the highest speed that speed and driver name, hold_rate 0.2, "
-        "emergency brake with trigger 2, gain 1.1, margin 2, least_room 0.1",
+        "law ploeg_cacc, set_speed 1.5 times the highest speed that speed and driver name, "
+        "hold_rate 0.2, emergency brake with trigger 2, gain 1.1, margin 2, least_room 0.1",
     )
     status: bool = Field(
         default=False,
@@ -204,8 +173,6 @@ class PlatoonTemplate(Template):
     )
     sensor: SensorTemplate = Field(default=SensorTemplate(), description="of each follower")
     v2v: V2VTemplate = Field(default=V2VTemplate(), description="between the vehicles")
-    world: WorldTemplate = Field(default=WorldTemplate(), description="plant of all vehicles")
-    referee: RefereeTemplate = Field(default=RefereeTemplate(), description="gives the verdicts")
 
     @property
     def way(self) -> int:
@@ -253,7 +220,10 @@ class PlatoonTemplate(Template):
             template = self.model_copy(update={"traffic": 0})  # sensors look at road users, too
         base: _Mapping = {
             "scene": {"vehicles": _vehicles(self, platoon, others), "platoon": platoon},
-            "participants": _participants(template, platoon, others, highest),
+            "participants": {
+                "world": _world(template, platoon, others, usual_world(rest)),
+                **_participants(template, platoon, others, highest),
+            },
         }
         if self.lights:
             base["scene"]["traffic_lights"] = True
@@ -304,7 +274,7 @@ def _participants(
     links = [(sender, name) for name in followers for sender in _heard(template, platoon, name)]
     seen = {f"odometry/{name}": f"world.odometry/{name}" for name in (*platoon, *others)}
     traffic = {} if template.traffic is None else {"traffic": "world.traffic"}
-    participants: _Mapping = {"world": _world(template, platoon, others)}
+    participants: _Mapping = {}
     if template.sumo is not None:
         traffic = {"traffic": "sumo.traffic"}
         participants["sumo"] = _sumo(template.sumo, seen)
@@ -336,8 +306,8 @@ def _participants(
         participants[f"cacc{number}"] = _controller(template, platoon, number, links, highest)
     participants["referee"] = {
         "model": "platoon_referee",
-        "period": format_ns(template.referee.period),
-        "parameters": dict(template.referee.parameters),
+        "period": "100ms",
+        "parameters": {},
         "inputs": {
             **seen,
             **traffic,
@@ -361,8 +331,10 @@ def _sumo(given: _Mapping, seen: _Mapping) -> _Mapping:
     }
 
 
-def _world(template: PlatoonTemplate, platoon: Sequence[str], others: Sequence[str]) -> _Mapping:
-    parameters = dict(template.world.parameters)
+def _world(
+    template: PlatoonTemplate, platoon: Sequence[str], others: Sequence[str], usual: _Mapping
+) -> _Mapping:
+    parameters = usual["parameters"]
     outputs = world_outputs((*platoon, *others))
     if template.traffic is not None:
         outputs["traffic"] = _output("RoadUsers", "/traffic")
@@ -374,9 +346,7 @@ def _world(template: PlatoonTemplate, platoon: Sequence[str], others: Sequence[s
             )
         outputs["red_lights"] = _output("RedLightsPassed", "/red_lights")
     return {
-        "model": template.world.model,
-        "period": format_ns(template.world.period),
-        "parameters": parameters,
+        **usual,
         "inputs": {
             f"control/{name}": {"from": f"cacc{number}.control", "delayed": True}
             for number, name in enumerate(platoon[1:], start=1)
@@ -391,20 +361,9 @@ def _v2v(
     senders = dict.fromkeys(sender for sender, _ in links)
     own = template.v2v
     inputs: _Mapping = {}
-    parameters: _Mapping = {}
-    if own.model == V2V_MODEL:
-        parameters = {"loss": own.loss, "triggering": own.triggering}
-        if own.contents != "beacon":
-            parameters["contents"] = own.contents
-        if own.origin is not None:
-            parameters["origin"] = own.origin
-        if own.radio is not None:
-            parameters["radio"] = own.radio
-            parameters["congestion_control"] = own.congestion_control
-        if own.denm is not None:
-            parameters["denm"] = own.denm
+    usual = {"loss": 0.0, "triggering": "periodic"} if own.is_usual else {}
     for number, name in enumerate(platoon):
-        if own.radio is not None or own.model != V2V_MODEL:
+        if own.parameters.get("radio") is not None or not own.is_usual:
             inputs[f"odometry/{name}"] = f"world.odometry/{name}"
         if name in senders:
             inputs[f"odometry/{name}"] = f"world.odometry/{name}"
@@ -419,7 +378,7 @@ def _v2v(
         "period": format_ns(own.period),
         "parameters": {
             "links": [list(link) for link in links],
-            **parameters,
+            **usual,
             **own.parameters,
         },
         "inputs": inputs,
@@ -442,7 +401,7 @@ def _events(
 ) -> _Mapping:
     """The outputs of what is sent besides beacons."""
     carried = {}
-    if template.v2v.denm is not None:
+    if template.v2v.parameters.get("denm") is not None:
         carried["denm"] = [link for link in links if link[1] != LEADER]
     if template.manoeuvre is not None:
         carried["manoeuvre"] = [(LEADER, platoon[-1]), (platoon[-1], LEADER)]
@@ -482,7 +441,7 @@ def _manoeuvres(given: _Mapping, platoon: Sequence[str]) -> _Mapping:
 
 def _encoded(own: V2VTemplate, senders: Iterable[str]) -> _Mapping:
     """The outputs of encoded CAMs."""
-    if own.contents != "cam" or own.model != V2V_MODEL:
+    if own.parameters.get("contents") != "cam" or not own.is_usual:
         return {}
     return {
         f"cam/{sender}": {
@@ -516,7 +475,7 @@ def _controller(
         port = "v2v_leader" if sender == LEADER else "v2v_predecessor"
         assert sender in (LEADER, ahead)
         inputs[port] = f"v2v.{sender}_to_{name}"
-        if template.v2v.denm is not None:
+        if template.v2v.parameters.get("denm") is not None:
             inputs[port.replace("v2v", "denm")] = f"v2v.denm/{sender}_to_{name}"
     parameters: _Mapping = {}
     outputs: _Mapping = {}
@@ -536,8 +495,6 @@ def _controller(
         "dynamic_step": True,
         "parameters": merged(
             {
-                "law": template.law,
-                "law_parameters": dict(template.law_parameters),
                 "time_gap": template.time_gap,
                 "standstill_gap": template.standstill_gap,
                 "set_speed": max(1.5 * highest, 1.0),

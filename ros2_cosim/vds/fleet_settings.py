@@ -19,12 +19,12 @@ from ros2_cosim.core.documents.settings import (
     Number,
     PositiveDuration,
     Section,
-    Whole,
     read_section,
 )
 from ros2_cosim.core.documents.xml_reader import MAX_BYTES
 from ros2_cosim.core.kernel.errors import ConfigurationError
 from ros2_cosim.core.kernel.time import to_seconds
+from ros2_cosim.core.scene.scene import LanePlace
 from ros2_cosim.vds.actuator import ActuatorLimits, ActuatorSettings
 from ros2_cosim.vds.fleet import Fleet, SessionSettings, VehicleSession
 from ros2_cosim.vds.vehicle_plant import (
@@ -141,11 +141,9 @@ class SteeringSettings(Section):
     arm: _Positive = Field(default=TYPICAL_STEERING.arm, description="of the tie rods [m]")
 
 
-class StartSettings(Section):
-    """A place on a road."""
+class StartSettings(LanePlace):
+    """A place on a road, heading in the driving direction of the lane."""
 
-    road: Whole = Field(default=1, description="OpenDRIVE road")
-    lane: Whole = Field(description="OpenDRIVE lane, whose driving direction it has")
     s: Annotated[Number, Field(ge=0)] = Field(description="station of the footprint's centre [m]")
 
 

@@ -17,7 +17,7 @@ def test_each_file_has_its_outcome(tmp_path: Path) -> None:
     written(tmp_path, document().partition("<Entities>")[0], "broken.xosc")
     names = [file.name for file in files_of([tmp_path, CATALOGUES])]
     assert names == ["broken.xosc", "ends.xosc", "goes_on.xosc", "off.xosc"]
-    rows = [outcome_of(tmp_path / name, ("openscenario.duration=1s",)) for name in names]
+    rows = [outcome_of(tmp_path / name, ("duration=1s",)) for name in names]
     assert [row["outcome"] for row in rows] == ["refused", "ended", "time is up", "refused"]
     assert table(rows)[:3] == ["ended: 1", "time is up: 1", "refused: 2"]
     assert "off.xosc, line" in rows[-1]["reasons"][0]

@@ -318,7 +318,7 @@ def test_a_vehicle_overtakes_on_the_lane_of_the_other_direction() -> None:
     ],
 )
 def test_a_driver_acts_by_what_is_near_it(condition: dict[str, Any], expected: float) -> None:
-    driver = _manoeuvre({"when": condition, "brake": {"deceleration": 4.0, "speed": 20.0}})
+    driver = _manoeuvre({"when": condition, "ramp": {"speed": 20.0, "acceleration": 4.0}})
     vehicles = (
         VehicleSpec("front", -2, 460.0, 20.0, driver=DriverSpec()),
         VehicleSpec("own", -2, 400.0, 25.0, driver=driver),

@@ -38,8 +38,11 @@ def test_each_key_of_a_shipped_scenario_is_in_the_schema(name: str) -> None:
         assert settings.keys() <= participant["properties"].keys()
         reference = rules[settings["model"]]["then"]["properties"]["parameters"]["$ref"]
         own = schema["$defs"][reference.rpartition("/")[2]]
-        assert settings.get("parameters", {}).keys() <= own["properties"].keys()
-        assert not own["additionalProperties"]
+        keys = set(own["properties"])
+        for base in own.get("allOf", ()):
+            keys |= schema["$defs"][base["$ref"].rpartition("/")[2]]["properties"].keys()
+        assert settings.get("parameters", {}).keys() <= keys
+        assert not own.get("additionalProperties", own.get("unevaluatedProperties"))
     json.dumps(schema)
 
 
@@ -73,3 +76,17 @@ def test_a_kind_of_faults_has_the_keys_that_all_share_and_its_own() -> None:
     assert not shared["unevaluatedProperties"]
     assert defs["faults.delay"]["properties"].keys() == {"delay"}
     assert defs["faults.delay"]["required"] == ["delay"]
+
+
+def test_a_class_that_several_sections_derive_from_or_hold_is_defined_once() -> None:
+    """As all fields that change one field of a message, places on a lane, and origins of a map."""
+    defs = scenario_schema()["$defs"]
+    assert defs["FieldFault"]["properties"].keys() == {"field"}
+    assert (
+        "FieldFault" in str(defs["faults.bias"]) and "field" not in defs["faults.bias"]["required"]
+    )
+    assert defs["LanePlace"]["properties"].keys() == {"lane", "s", "road"}
+    for heir in ("platoon", "scene.ObjectSettings", "scene.RoadblockSettings"):
+        assert {"$ref": "#/$defs/LanePlace"} in defs[heir]["allOf"]
+        assert not defs[heir]["unevaluatedProperties"]
+    assert [name for name in defs if name.endswith("MapOrigin")] == ["MapOrigin"]

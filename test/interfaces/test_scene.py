@@ -27,14 +27,14 @@ def test_the_scene_of_the_platoon() -> None:
     assert [scene.identity(name) for name in scene.vehicles] == [1, 2, 3]
     assert scene.vehicles["leader"].driver.stop_gap == 7.0
     assert scene.vehicles["follower1"].driver is None
-    assert (scene.roadblock.count, scene.roadblock.spacing) == (3, 1.25)
+    assert scene.roadblock.count == 3
     assert scene.platoon == ("leader", "follower1", "follower2")
 
 
-def test_what_is_left_out_has_defaults_and_extra_is_free() -> None:
-    scene = read({"vehicles": {"a": {}, "b": {"id": 7}}, "objects": None, "extra": {"rain": [1]}})
+def test_what_is_left_out_has_defaults() -> None:
+    scene = read({"vehicles": {"a": {}, "b": {"id": 7}}, "objects": None})
     assert [scene.identity(name) for name in "ab"] == [1, 7]
-    assert (scene.objects, scene.roadblock, scene.extra) == ({}, None, {"rain": [1]})
+    assert (scene.objects, scene.roadblock) == ({}, None)
     scene.require_vehicle("a", "here")
     with pytest.raises(ConfigurationError, match=r"^here: found vehicle 'c'; allowed are a, b$"):
         scene.require_vehicle("c", "here")

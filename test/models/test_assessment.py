@@ -220,9 +220,12 @@ def test_the_library_can_be_assessed(tmp_path) -> None:
     limits = "{max_avoidable_contacts: 0, max_impact_speed: 0, min_braking_ttc: 0.5}"
     changes = ["duration=6s", "platoon.vehicles=2", "parameters.law=r157_careful"]
     changes += ["parameters.slower=18", "platoon.controller.set_speed=25"]
-    changes += [f"platoon.referee.parameters.assessment={limits}"]
+    changes += [f"participants.referee.parameters.assessment={limits}"]
     seen = []
-    for more in ([], ["platoon.law=cruise_control", "platoon.controller.emergency.trigger=100"]):
+    for more in (
+        [],
+        ["platoon.controller.law=cruise_control", "platoon.controller.emergency.trigger=100"],
+    ):
         scenario = load_scenario(library_file("cut_in"), [*changes, *more])
         summary = run_inproc(scenario, tmp_path / str(len(seen)), record=False)
         found = {verdict.name: verdict for verdict in summary.verdicts}

@@ -186,7 +186,7 @@ def test_the_demand_is_limited_in_size_and_rate() -> None:
 def test_a_scenario_names_parts_by_plain_values() -> None:
     model = behaviour(
         Probe(-20.0, ("leader",)), fallback="cruise_control", set_speed=21.0,
-        limits={"max_jerk": 1.0}, cruise={"k": 0.2},
+        limits={"max_jerk": 1.0},
     )  # fmt: skip
     assert drive(model, 0, [thing(1, 60.0)]).acceleration == pytest.approx(0.04)
     assert model.mode == "fallback"

@@ -333,12 +333,13 @@ platoon:
   speed: 20.0
   v2v:
     latency: 20ms
-    contents: cam
-    triggering: cam
-    radio: {{}}
-    origin: {{latitude: 48.1, longitude: 11.5, altitude: 500.0}}
+    parameters:
+      contents: cam
+      triggering: cam
+      radio: {{}}
+      origin: {{latitude: 48.1, longitude: 11.5, altitude: 500.0}}
   controller: {{v2v_timeout: 1.1}}
-  driver: {{manoeuvre: [{{constant: 1s}}, {{brake: {{deceleration: 3.0}}}}]}}
+  driver: {{manoeuvre: [{{constant: 1s}}, {{ramp: {{speed: 0.0, acceleration: 3.0}}}}]}}
 """
 
 

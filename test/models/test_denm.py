@@ -233,7 +233,7 @@ def test_denms_take_the_radio() -> None:
 def braking(directory: Path, *changes: str) -> Any:
     request = RunRequest(
         library_file("braking"),
-        set=("platoon.v2v={denm: {}}", "duration=11s", *changes),
+        set=("platoon.v2v.parameters={denm: {}}", "duration=11s", *changes),
         shape="inproc",
         out=directory,
         record=False,

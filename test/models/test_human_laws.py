@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from ros2_cosim.driving.controllers.estimation import SingerEstimator, SingerParameters
+from ros2_cosim.driving.controllers.estimation import SingerEstimator
 from ros2_cosim.driving.controllers.human import GippsDriver, IntelligentDriver
 from ros2_cosim.driving.controllers.measurement import Measurement, Peer
 from ros2_cosim.driving.controllers.path import PathCacc, PathCaccSampled
@@ -152,7 +152,7 @@ def test_steady_following_demands_nothing_of_the_sampled_form() -> None:
 
 
 def test_the_estimate_follows_an_acceleration_and_forgets_a_vehicle() -> None:
-    estimator = SingerEstimator(SingerParameters())
+    estimator = SingerEstimator()
     speed = 25.0
     for k in range(200):
         acceleration = -3.0 if k >= 100 else 0.0
@@ -169,7 +169,7 @@ def test_the_estimate_follows_an_acceleration_and_forgets_a_vehicle() -> None:
 
 def test_the_estimate_is_as_uncertain_as_the_filter_says() -> None:
     # The covariance of a filter that runs long is that of the Riccati equation: it repeats itself.
-    estimator = SingerEstimator(SingerParameters())
+    estimator = SingerEstimator()
     for _ in range(500):
         estimator.update(1, 20.0, 0.04)
     before = (estimator._ss, estimator._sa, estimator._aa)

@@ -49,8 +49,8 @@ def speeds(run: ManoeuvreRun, times: list[float]) -> list[float]:
 
 
 def test_actions_follow_each_other_without_drift() -> None:
-    run = run_of([{"constant": "2s"}, {"ramp": {"speed": 25, "acceleration": 2}}, {"brake": {
-        "deceleration": 5, "speed": 10}}])  # fmt: skip
+    run = run_of([{"constant": "2s"}, {"ramp": {"speed": 25, "acceleration": 2}}, {"ramp": {
+        "speed": 10, "acceleration": 5}}])  # fmt: skip
     # Asked at 0.3 s, never at the end of an action: the ends are those that were written.
     times = [0.3 * k for k in range(40)]
     expected = [
@@ -128,7 +128,9 @@ def test_stop_and_go() -> None:
     ],
 )
 def test_a_condition_interrupts_what_is_under_way(condition: dict[str, Any], begins: float) -> None:
-    run = run_of([{"constant": "100s"}, {"when": condition, "brake": {"deceleration": 2.0}}])
+    run = run_of(
+        [{"constant": "100s"}, {"when": condition, "ramp": {"speed": 0.0, "acceleration": 2.0}}]
+    )
     first = None
     for k in range(200):
         t = 0.1 * k
@@ -145,9 +147,9 @@ def test_a_condition_interrupts_what_is_under_way(condition: dict[str, Any], beg
 
 
 def test_what_cannot_be_seen_fulfils_no_condition() -> None:
-    run = run_of([{"when": {"gap": 50.0}, "brake": {"deceleration": 1.0}}])
+    run = run_of([{"when": {"gap": 50.0}, "ramp": {"speed": 0.0, "acceleration": 1.0}}])
     assert speeds(run, [0.0, 50.0]) == [20.0, 20.0]
-    away = run_of([{"when": {"ttc": 9.0}, "brake": {"deceleration": 1.0}}])
+    away = run_of([{"when": {"ttc": 9.0}, "ramp": {"speed": 0.0, "acceleration": 1.0}}])
     assert away.update(NS, 0.0, lambda of: Room(1.0, -1.0)).motion.acceleration == 0.0
 
 
@@ -246,7 +248,7 @@ def test_a_speed_file_that_is_not_there(tmp_path: Path) -> None:
             {"constant": "1s", "cycle": "nedc"},
             "found constant and cycle; allowed is one of",
         ),
-        ({"brakes": {}}, "manoeuvre.0.brakes: unknown key; did you mean 'brake'?"),
+        ({"ramps": {}}, "manoeuvre.0.ramps: unknown key; did you mean 'ramp'?"),
         ({"cycle": "wltc"}, "manoeuvre.0.cycle: found 'wltc'; allowed is 'nedc'"),
         ({"when": {"gap": 1, "ttc": 1}, "constant": "1s"}, "allowed is one of time, distance"),
         (
@@ -266,7 +268,7 @@ def test_the_driver_follows_a_motion_as_the_vehicle_can() -> None:
     vehicle = Vehicle(SEDAN, speed=25.0)
     driver = LeaderDriver(SEDAN, cruise_speed=25.0)
     run = run_of([{"constant": "2s"}, {"sine": {"amplitude": 1.0, "period": "8s", "cycles": 3}},
-                  {"brake": {"deceleration": 6.0}}], 25.0)  # fmt: skip
+                  {"ramp": {"speed": 0.0, "acceleration": 6.0}}], 25.0)  # fmt: skip
     worst = 0.0
     for k in range(4000):
         motion = run.update(k * 10_000_000, 0.0, alone).motion
@@ -362,7 +364,7 @@ def test_the_wltc_comes_with_a_package_of_the_european_commission(
 
 
 def test_a_vehicle_is_passed_when_it_is_so_far_behind() -> None:
-    action = {"when": {"past": 12.0, "of": "slow"}, "brake": {"deceleration": 1.0}}
+    action = {"when": {"past": 12.0, "of": "slow"}, "ramp": {"speed": 0.0, "acceleration": 1.0}}
     for room, begins in (
         (Room(20.0, 5.0, True), False),
         (Room(11.9, -5.0, False), False),
@@ -375,4 +377,4 @@ def test_a_vehicle_is_passed_when_it_is_so_far_behind() -> None:
 
 def test_what_is_passed_has_a_name() -> None:
     with pytest.raises(ValidationError, match="past: allowed with 'of', the vehicle that is"):
-        run_of([{"when": {"past": 5.0}, "brake": {"deceleration": 1.0}}], 20.0)
+        run_of([{"when": {"past": 5.0}, "ramp": {"speed": 0.0, "acceleration": 1.0}}], 20.0)

@@ -59,10 +59,10 @@ STABLE = [
     ("parameters.law=path_cacc",),
     ("parameters.law=rajamani_acc", "parameters.time_gap=1.1"),
     ("parameters.law=path_acc", "parameters.time_gap=2.7"),
-    ("platoon.v2v.loss=1.0",),
+    ("platoon.v2v.parameters.loss=1.0",),
     (
-        "platoon.v2v.loss=1.0",
-        "platoon.controller={degradation: estimate}",
+        "platoon.v2v.parameters.loss=1.0",
+        "platoon.controller.fallback=estimate",
         "parameters.time_gap=1.1",
     ),
 ]
@@ -78,7 +78,7 @@ def test_braking_peaks_do_not_grow(changes: tuple[str, ...], tmp_path: Path) -> 
 def test_where_the_law_is_too_gentle_the_emergency_brake_adds_only_what_is_needed(
     tmp_path: Path,
 ) -> None:
-    late = Braked(tmp_path / "a", "parameters.law=path_acc", "platoon.controller={emergency: null}")
+    late = Braked(tmp_path / "a", "parameters.law=path_acc", "platoon.controller.emergency=null")
     early = Braked(tmp_path / "b", "parameters.law=path_acc")
     assert max(late.peaks) > 6.0
     assert max(early.peaks) < 4.0
@@ -87,7 +87,7 @@ def test_where_the_law_is_too_gentle_the_emergency_brake_adds_only_what_is_neede
 
 
 def test_the_stop_is_soft(tmp_path: Path) -> None:
-    at_once = Braked(tmp_path / "a", "platoon.controller={hold_rate: null}")
+    at_once = Braked(tmp_path / "a", "platoon.controller.hold_rate=null")
     soft = Braked(tmp_path / "b")
     assert max(at_once.at_the_stop) > 2.0
     assert max(soft.at_the_stop) < 1.3

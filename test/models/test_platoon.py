@@ -214,7 +214,7 @@ def test_a_run_repeats_to_the_bit_and_a_seed_is_another_run() -> None:
 
 
 @pytest.mark.parametrize("deceleration", [3.0, 8.0])
-@pytest.mark.parametrize("loss", [1.0, {"gilbert_elliott": {"p_gb": 0.1, "p_bg": 0.1}}])
+@pytest.mark.parametrize("loss", [1.0, {"p_gb": 0.1, "p_bg": 0.1}])
 def test_without_v2v_the_fall_back_keeps_them_apart(deceleration: float, loss: object) -> None:
     loop = Loop(brakes(25.0, 2.0, deceleration), loss=loss).run(60.0)
     assert loop.referee.stop_reason == "all vehicles stand still"

@@ -300,7 +300,7 @@ def run(directory: Path, *changes: str) -> Any:
 def test_a_platoon_with_a_radio_and_one_with_a_network_of_its_own(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    summary = run(tmp_path / "a", "platoon.v2v={radio: {others: 20}}")
+    summary = run(tmp_path / "a", "platoon.v2v.parameters={radio: {others: 20}}")
     figures = summary.figures["v2v"]
     assert 0.0 < figures["busy_ratio"] < 0.2 and figures["received"] > 100
     (tmp_path / "network_of_this_test.py").write_text(OWN_NETWORK)

@@ -14,7 +14,6 @@ from ros2_cosim.core.messages.records import Acceleration, ControlCommand, Odome
 from ros2_cosim.driving.v2v.packet_loss import (
     GilbertElliottLoss,
     GilbertElliottParameters,
-    LossSettings,
     make_loss,
 )
 from ros2_cosim.driving.v2v.v2v import V2VChannel, link_port
@@ -103,14 +102,13 @@ def test_bursts_have_the_predicted_rate_and_length() -> None:
     ("spec", "message"),
     [
         (1.5, "found 1.5; allowed is a number of at most 1"),
-        (True, "found true; allowed are a probability"),
-        ("10%", "allowed are a probability"),
-        ({"bernoulli": "x"}, "bernoulli: found 'x'"),
-        ({"gilbert_elliott": {"p_gb": 0.1}}, "gilbert_elliott.p_bg: missing"),
-        ({"gilbert_elliott": {"p_gb": 0.1, "p_bg": 2}}, "p_bg: found 2"),
+        (True, "found true; allowed is a number"),
+        ("10%", "allowed is a number"),
+        ({"p_gb": 0.1}, "p_bg: missing"),
+        ({"p_gb": 0.1, "p_bg": 2}, "p_bg: found 2"),
         (
-            {"gilbert_elliott": {"p_gb": 0.1, "p_bg": 0.2, "loss": 1}},
-            "gilbert_elliott.loss: unknown key",
+            {"p_gb": 0.1, "p_bg": 0.2, "loss": 1},
+            "loss: unknown key",
         ),
         ({"burst": {}}, "burst: unknown key"),
     ],
@@ -122,12 +120,8 @@ def test_wrong_losses_are_refused_with_their_place(spec: object, message: str) -
 
 def test_losses_in_their_other_forms() -> None:
     stream = RandomStream(1, "t", "s")
-    assert not any(
-        make_loss(LossSettings(bernoulli=0.0), stream).next_is_lost() for _ in range(100)
-    )
-    bad = make_loss(
-        LossSettings(gilbert_elliott=GilbertElliottParameters(p_gb=1.0, p_bg=0.0)), stream
-    )
+    assert not any(make_loss(0.0, stream).next_is_lost() for _ in range(100))
+    bad = make_loss(GilbertElliottParameters(p_gb=1.0, p_bg=0.0), stream)
     assert all(bad.next_is_lost() for _ in range(100))
 
 

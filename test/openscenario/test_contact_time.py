@@ -87,5 +87,5 @@ def test_a_run_has_the_contact_of_exact_motion(tmp_path: Path) -> None:
         + entity("cyclist", "bicycle", 'width="0.5" length="1.89" height="1.2"', 0.605),
         init=there("car", 50.0, CAR) + there("cyclist", 50.0 + START, 0.0),
     )
-    times = begins(played(tmp_path, text, "openscenario.duration=16s"))
+    times = begins(played(tmp_path, text, "duration=16s"))
     assert times["touch"] == pytest.approx(exact(), abs=2 * PERIOD)

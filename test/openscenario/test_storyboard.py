@@ -485,7 +485,7 @@ def test_without_a_stop_trigger_the_run_ends_with_the_stories(tmp_path: Path) ->
 
 
 def test_a_stop_trigger_that_does_not_fire_is_a_verdict(tmp_path: Path) -> None:
-    summary = played(tmp_path, document(), "openscenario.duration=1s")
+    summary = played(tmp_path, document(), "duration=1s")
     assert [(v.name, v.passed) for v in summary.verdicts] == [("stop_trigger", False)]
 
 

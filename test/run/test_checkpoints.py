@@ -57,8 +57,8 @@ SCENARIOS = {
         (
             "scene.vehicles.follower3.s=325",
             "platoon.manoeuvre.at=100ms",
-            "platoon.v2v={period: 25ms, triggering: cam, congestion_control: adaptive, loss: 0.2, "
-            "radio: {others: 20, others_rate: saturated}}",
+            "platoon.v2v={period: 25ms, parameters: {triggering: cam, congestion_control: "
+            "adaptive, loss: 0.2, radio: {others: 20, others_rate: saturated}}}",
         ),
     ),
     "car_following": (CONFIG / "car_following.yaml", ()),

@@ -20,14 +20,6 @@ WRONG: dict[str, tuple[list[str], str]] = {
         ["--set", "participants.world.period=-10ms"],
         "participants.world.period: found '-10ms'; allowed is 1ns or more",
     ),
-    "negative step": (
-        ["--set", "participants.world.parameters.step=-10ms"],
-        "participants.world.parameters.step: found '-10ms'; allowed is 1ns or more",
-    ),
-    "step is not the period": (
-        ["--set", "participants.world.parameters.step=20ms"],
-        "participants.world.parameters.step: found 20ms; allowed is the period of 'world', 10ms",
-    ),
     "period zero": (
         ["--set", "participants.sensor1.period=0"],
         "participants.sensor1.period: found 0; allowed is 1ns or more",

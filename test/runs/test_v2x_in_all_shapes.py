@@ -17,10 +17,10 @@ JOIN = (
     "duration=11s",
     "scene.vehicles.follower3.s=325",
     "platoon.manoeuvre.at=1s",
-    "platoon.driver={manoeuvre: [{constant: 7s}, {brake: {deceleration: 6.0}}]}",
+    "platoon.driver={manoeuvre: [{constant: 7s}, {ramp: {speed: 0.0, acceleration: 6.0}}]}",
 )
 WARNED = (
-    "platoon.v2v.denm={}",
+    "platoon.v2v.parameters.denm={}",
     "platoon.controller={set_speed: 30.0, warnings: {deceleration: 2.0, time_gap: 1.0}}",
 )
 LEAVE = ("duration=11s", "platoon.manoeuvre.at=1s")

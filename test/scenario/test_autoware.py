@@ -426,7 +426,7 @@ def test_a_vehicle_that_something_else_drives_gets_no_commands(packages: Path) -
 
 
 def test_programs_outside_are_obeyed_where_the_key_says_so(packages: Path) -> None:
-    given = data(packages, [], autoware={"vehicle": "ego", "outside": True, "world": "world"})
+    given = data(packages, [], autoware={"vehicle": "ego", "outside": True})
     inputs = scenario(given).participants["autoware_control"].inputs
     assert inputs["control_cmd"].source == ("pilot.control",)
     assert inputs["hazard_lights_cmd"].unsynchronised == "/control/command/hazard_lights_cmd"
@@ -459,8 +459,7 @@ def test_a_call_for_a_mode_is_connected(packages: Path) -> None:
     [
         ({"autoware": "eego"}, "autoware.vehicle: found 'eego'; allowed are the vehicles"),
         ({"autoware": {}}, "autoware.vehicle"),
-        ({"autoware": {"vehicle": "ego", "world": "globe"}}, "autoware.world: found 'globe'"),
-        ({"participants": {}}, "autoware.world: found none"),
+        ({"participants": {}}, "autoware: found 0 participants with the model carla_world"),
     ],
 )
 def test_wrong_keys_are_one_line(changes: dict[str, Any], message: str, packages: Path) -> None:

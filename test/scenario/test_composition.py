@@ -36,10 +36,11 @@ platoon:
   lane: -2
   s: 700.0
   speed: 25.0
-  law_parameters: {{kp: 0.3, kd: 1.2}}
-  controller: {{set_speed: 38.0, hold_rate: null, emergency: null}}
-  v2v: {{loss: 0.02}}
+  controller:
+    {{law_parameters: {{kp: 0.3, kd: 1.2}}, set_speed: 38.0, hold_rate: null, emergency: null}}
+  v2v: {{parameters: {{loss: 0.02}}}}
   driver: {{stop_gap: 7.0, deceleration: 2.5}}
+participants:
   referee: {{parameters: {{time_limit: 55s, standstill_time: 1s, min_gap_limit: 0.5}}}}
 """
 
@@ -261,14 +262,27 @@ def test_the_gap_between_vehicles_counts_from_their_ends(tmp_path: Path) -> None
         check_scenario(wrong, "inproc")
 
 
+STORY = ROOT / "config" / "openscenario" / "overtaking.xosc"
+#: Key that is gone -> where a scenario has its place, and what is set there.
+GONE_AT = {
+    "openscenario": (STORY, "{}=1"),
+    "participants.storyboard": (STORY, "{}=1"),
+    "participants.*": (PLATOON, "participants.cacc1{}=1"),
+    "manoeuvre.*.brake": (PLATOON, "scene.vehicles.leader.driver={{manoeuvre: [{{brake: 1}}]}}"),
+    "loss": (PLATOON, "participants.v2v.parameters.loss={{p_gb: 0, p_bg: 0, {last}: 1}}"),
+}
+
+
 @pytest.mark.parametrize(("key", "now"), FORMER_KEYS.items())
 def test_a_key_that_is_gone_is_refused_with_what_is_written_instead(
     tmp_path: Path, key: str, now: str
 ) -> None:
-    short = written(tmp_path, short=IN_SHORT)
-    path = short if key.startswith("platoon") else ROOT / "config/openscenario/overtaking.xosc"
-    with pytest.raises(ConfigurationError, match=re.escape(f"{key}: gone; allowed is {now}")):
-        check_scenario(load_scenario(path, [f"{key}=1"]), "inproc")
+    start = max((each for each in GONE_AT if key.startswith(each)), key=len, default="")
+    path, change = GONE_AT.get(start) or (written(tmp_path, short=IN_SHORT), "{}=1")
+    last = key.rpartition(".")[2]
+    given = key.removeprefix(start) if start == "participants.*" else key
+    with pytest.raises(ConfigurationError, match=rf"\b{last}: gone; allowed is {re.escape(now)}"):
+        check_scenario(load_scenario(path, [change.format(given, last=last)]), "inproc")
     changelog = (ROOT / "CHANGELOG.md").read_text(encoding="utf-8")
     assert f"| `{key}` | {now} |" in changelog
 
@@ -284,12 +298,15 @@ def test_a_default_of_the_template_can_be_changed(tmp_path: Path) -> None:
     ("speed", "manoeuvre", "expected"),
     [
         (20.0, [], 30.0),
-        (20.0, [{"brake": {"deceleration": 2.0}}], 30.0),
+        (20.0, [{"ramp": {"speed": 0.0, "acceleration": 2.0}}], 30.0),
         (0.0, [{"ramp": {"speed": 14.0, "acceleration": 1.0}}, {"constant": "5s"}], 21.0),
         (20.0, [{"when": {"time": "9s"}, "ramp": {"speed": 30.0, "acceleration": 1.0}}], 45.0),
         (
             20.0,
-            [{"brake": {"deceleration": 2.0}}, {"sine": {"amplitude": 6.0, "period": "9s"}}],
+            [
+                {"ramp": {"speed": 0.0, "acceleration": 2.0}},
+                {"sine": {"amplitude": 6.0, "period": "9s"}},
+            ],
             30,
         ),
         (20.0, [{"sweep": {"amplitude": 2, "start": 0.1, "end": 1, "duration": "9s"}}], 33.0),
@@ -326,9 +343,10 @@ def test_a_file_of_speeds_from_a_standstill_needs_the_set_speed(tmp_path: Path) 
 def test_a_platoon_starts_from_a_standstill_on_a_slope(tmp_path: Path) -> None:
     ramp = {"ramp": {"speed": 12.0, "acceleration": 1.5}}
     section: dict[str, Any] = {"vehicles": 3, "lane": -1, "s": 800.0, "speed": 0.0}
-    section["driver"] = {"manoeuvre": [ramp, {"brake": {"deceleration": 3.0}}]}
-    section["referee"] = {"parameters": {"time_limit": "40s", "min_gap_limit": 1.5}}
+    section["driver"] = {"manoeuvre": [ramp, {"ramp": {"speed": 0.0, "acceleration": 3.0}}]}
     scenario: dict[str, Any] = {"name": "uphill", "duration": "41s", "platoon": section}
+    limits = {"time_limit": "40s", "min_gap_limit": 1.5}
+    scenario["participants"] = {"referee": {"parameters": limits}}
     scenario["scene"] = {"map": str(ROOT / "config" / "hill.xodr")}
     path = written(tmp_path, uphill=yaml.safe_dump(scenario))
     summary = run_inproc(load_scenario(path), tmp_path / "out", record=False)

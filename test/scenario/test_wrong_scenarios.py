@@ -106,7 +106,6 @@ WRONG = [
     ("participants.world.outputs.collision.schedule=every",
      ["participants.world.outputs.collision.schedule", "found every"]),
     ("participants.world.inputs.control/follower1=cacc1.control", ["zero-delay loop"]),
-    ("participants.world.parameters.step=20ms", ["participants.world.parameters.step", "20ms"]),
 ]  # fmt: skip
 
 

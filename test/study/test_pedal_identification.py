@@ -42,7 +42,7 @@ def test_the_map_of_a_known_vehicle_and_a_platoon_that_uses_it(tmp_path: Path) -
     assert table.pedals_for(-0.1, 0.0) == pedals_for(SEDAN, -0.1, 0.0)
     out = tmp_path / "run"
     words = ["run", str(library_file("braking")), "--shape", "inproc", "--out", str(out),
-             "--set", f"platoon.controller={{pedal_map: {file}}}"]  # fmt: skip
+             "--set", f"platoon.controller.vehicle={file}"]  # fmt: skip
     run = CliRunner().invoke(app, words)
     assert run.exit_code == 0, run.output
     summary = json.loads((out / "summary.json").read_text())
@@ -133,6 +133,6 @@ def test_what_cannot_be_measured_is_refused(words: list[str], message: str) -> N
 
 def test_a_map_that_is_not_there_is_told_before_the_run(tmp_path: Path) -> None:
     words = ["check", str(library_file("braking")), "--set",
-             "platoon.controller={pedal_map: missing.yaml}"]  # fmt: skip
+             "platoon.controller.vehicle=missing.yaml"]  # fmt: skip
     refused = CliRunner().invoke(app, words)
     assert refused.exit_code == 1 and "missing.yaml" in refused.output

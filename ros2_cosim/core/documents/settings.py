@@ -32,7 +32,7 @@ from pydantic import (
     WithJsonSchema,
 )
 
-from ros2_cosim.core.documents.former_keys import FORMER_KEYS
+from ros2_cosim.core.documents.former_keys import instead_of
 from ros2_cosim.core.documents.one_line import printable
 from ros2_cosim.core.kernel.errors import ConfigurationError
 from ros2_cosim.core.kernel.guesses import did_you_mean
@@ -288,7 +288,7 @@ def fault_texts(
     texts = []
     for path, found_there in faults.items():
         dotted = printable(".".join(str(part) for part in ((place,) if place else ()) + path))
-        former = FORMER_KEYS.get(dotted) if found_there[0]["type"] == "extra_forbidden" else None
+        former = instead_of(dotted) if found_there[0]["type"] == "extra_forbidden" else None
         sentence = f"gone; allowed is {former}" if former else _sentence(found_there, kind)
         texts.append(f"{dotted}: {sentence}" if dotted else sentence)
     return texts

@@ -53,7 +53,6 @@ class DrawnLateness:
     :param stream: random numbers of this participant
     :param probability: of a computation that takes long, 0..1
     :param delay: how long
-    :param otherwise_ns: how long all others take
     """
 
     depends_on_wall_clock = False
@@ -64,13 +63,11 @@ class DrawnLateness:
         probability: float,
         delay: LatencyDistribution,
         *,
-        otherwise_ns: int = 0,
         budget_ns: int = 0,
     ) -> None:
         self._stream = stream
         self._probability = probability
         self._delay = delay
-        self._otherwise = otherwise_ns
         self._budget = budget_ns
         self._free_at = NEVER
         self._ends: list[int] = []
@@ -80,9 +77,8 @@ class DrawnLateness:
     def complete(self, te: int, pending: Sequence[Sent]) -> int:
         """See :class:`Arrivals`."""
         for sent in pending[len(self._ends) :]:
-            takes = self._otherwise
-            if self._stream.bernoulli(self._probability):
-                takes = self._delay.draw(self._stream)
+            is_long = self._stream.bernoulli(self._probability)
+            takes = self._delay.draw(self._stream) if is_long else 0
             self.computing_ns += takes
             # Without idle: the next one begins as soon as the one before is complete.
             self._free_at = saturating_add(max(sent.stamp, self._free_at), takes)

@@ -201,7 +201,6 @@ def _timing(
             RandomStream(participant.seed, participant.name, "lateness"),
             lateness.probability,
             LatencyDistribution.from_spec(lateness.delay, where),
-            otherwise_ns=lateness.otherwise,
             budget_ns=budget,
         )
         return InCaller(macro_step), drawn, lambda: drawn.computing_ns

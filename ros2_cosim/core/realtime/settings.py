@@ -7,7 +7,7 @@ from typing import Any, Final, Literal
 
 from pydantic import Field, model_validator
 
-from ros2_cosim.core.documents.settings import Duration, PositiveDuration, Section
+from ros2_cosim.core.documents.settings import PositiveDuration, Section
 
 #: What may be done about a missed deadline.
 Policy = Literal["record", "slip", "skip", "estimate", "stop"]
@@ -109,7 +109,6 @@ class LatenessSettings(Section):
         description="how long a late computation takes, in simulated time, as the latency of an "
         "output"
     )
-    otherwise: Duration = Field(default=0, description="how long the others take")
 
 
 class CouplingSettings(Section):

@@ -6,6 +6,7 @@ Both are made from the same classes that check a scenario, so they cannot say an
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from itertools import compress
@@ -16,6 +17,7 @@ from pydantic import BaseModel
 from pydantic.json_schema import GenerateJsonSchema, JsonSchemaValue
 from pydantic_core.core_schema import WithDefaultSchema
 
+from ros2_cosim.core.documents.settings import Section
 from ros2_cosim.core.faults.kinds import fault_kinds
 from ros2_cosim.core.kernel.errors import ConfigurationError, MissingWingError
 from ros2_cosim.core.kernel.model import Model, Port
@@ -173,8 +175,8 @@ def _parts(entry: Mapping[str, Any], defs: Mapping[str, Any]) -> Iterator[Mappin
     if "allOf" in entry:
         for part in entry["allOf"]:
             yield from _parts(part, defs)
-    elif "anyOf" in entry:
-        for part in entry["anyOf"]:
+    elif either := entry.get("anyOf") or entry.get("oneOf"):
+        for part in either:
             yield from _parts(part, defs)
     else:
         yield entry
@@ -234,6 +236,15 @@ def _port_row(direction: str, port: Port) -> PortRow:
     return PortRow(direction, port.name, port.type or "any", port.required, port.description)
 
 
+#: Section -> its keys that no file has: a run makes them of others.
+_MADE: Mapping[str, tuple[str, ...]] = MappingProxyType(
+    {
+        "OutputSettings": ("whole", "header_stamped", "service", "call"),
+        "InputSettings": ("service", "call"),
+    }
+)
+
+
 def scenario_schema() -> dict[str, Any]:
     """JSON Schema of scenario files, for completion and checks in an editor.
 
@@ -254,8 +265,9 @@ def scenario_schema() -> dict[str, Any]:
         whole = _defined(defs, key, template)
         short = template.short_forms
         schema["properties"][key] = {"anyOf": [*short, whole]} if short else whole
-    for hidden in ("whole", "header_stamped"):
-        defs["OutputSettings"]["properties"].pop(hidden)
+    for owner, hidden in _MADE.items():
+        for each in hidden:
+            defs[owner]["properties"].pop(each)
     # Short forms, and keys that YAML anchors need.
     participant["properties"]["inputs"]["additionalProperties"] = {
         "anyOf": [
@@ -300,6 +312,8 @@ def scenario_schema() -> dict[str, Any]:
         "pattern": "\\$\\{",
         "description": "${name} of a parameter of the scenario",
     }
+    schema = _once(schema)
+    _inherited(schema["$defs"])
     return schema
 
 
@@ -323,6 +337,66 @@ def _choose(
             if inner not in str(own["properties"]):
                 del defs[inner]
         shared["allOf"].append({"if": condition, "then": use})
+
+
+def _sections_by_name(kind: type[BaseModel] = Section) -> Iterator[tuple[str, type[BaseModel]]]:
+    """All classes of sections, by their names."""
+    for each in kind.__subclasses__():
+        yield each.__name__, each
+        yield from _sections_by_name(each)
+
+
+def _inherited(defs: dict[str, Any]) -> None:
+    """Let keys that several classes have of a common one stand there alone."""
+    classes = dict(_sections_by_name())
+    heirs: dict[type[BaseModel], list[str]] = {}
+    for name, kind in defs.items():
+        for base in classes.get(kind.get("title"), object).__mro__[1:]:
+            if base in classes.values():
+                heirs.setdefault(base, []).append(name)
+    for base, names in heirs.items():
+        own = [base.model_fields[field].alias or field for field in _declared(base)]
+        first, *others = [defs[name] for name in names]
+        common = {
+            key: first["properties"][key]
+            for key in own
+            if key in first["properties"]
+            and all(o["properties"].get(key) == first["properties"][key] for o in others)
+        }
+        if not others or not common:
+            continue
+        needed = [key for key in first.get("required", ()) if key in common]
+        shared = {"properties": common, "required": needed, "type": "object"}
+        defs[base.__name__] = {**shared, "title": base.__name__}
+        for kind in (first, *others):
+            kind["properties"] = _without(kind["properties"], common)
+            kind["required"] = [key for key in kind.get("required", ()) if key not in common]
+            kind.setdefault("allOf", []).append({"$ref": f"#/$defs/{base.__name__}"})
+            if not kind.pop("additionalProperties", True):
+                kind["unevaluatedProperties"] = False
+
+
+def _declared(base: type[BaseModel]) -> list[str]:
+    """The fields that a class declares itself."""
+    return [field for field in base.model_fields if field in vars(base).get("__annotations__", {})]
+
+
+def _once(schema: dict[str, Any]) -> dict[str, Any]:
+    """The schema with each class that several sections hold defined once, by its own name."""
+    places: dict[str, list[str]] = {}
+    for name, kind in schema["$defs"].items():
+        own = name.rpartition(".")[2]
+        places.setdefault(f"{own} {json.dumps(kind, sort_keys=True)}", []).append(name)
+    text = json.dumps(schema)
+    several = [names for names in places.values() if names[1:]]
+    for names in several:
+        for name in names:
+            text = text.replace(f'"#/$defs/{name}"', f'"#/$defs/{name.rpartition(".")[2]}"')
+    made: dict[str, Any] = json.loads(text)
+    for names in several:
+        for name in names:
+            made["$defs"][name.rpartition(".")[2]] = made["$defs"].pop(name)
+    return made
 
 
 def _without(properties: Mapping[str, Any], others: Mapping[str, Any]) -> dict[str, Any]:

@@ -17,6 +17,7 @@ from typing import Annotated, Any, Literal
 from pydantic import AfterValidator, BeforeValidator, Field, SerializeAsAny, model_validator
 
 from ros2_cosim.core.documents.files import write_atomically
+from ros2_cosim.core.documents.former_keys import in_present_words
 from ros2_cosim.core.documents.plain_data import plain_copy, read_mapping
 from ros2_cosim.core.documents.settings import (
     Duration,
@@ -322,18 +323,22 @@ _Fields = Annotated[
 ]
 
 
-class ExternalOutput(Section):
-    """What a program that steps the run sees of an output port."""
+class ExternalPort(Section):
+    """What a program that steps the run has to do with a port."""
+
+    fields: _Fields = None
+
+
+class ExternalOutput(ExternalPort):
+    """What it sees of an output port."""
 
     source: str = Field(alias="from", description="`participant.port`")
-    fields: _Fields = None
 
 
-class ExternalInput(Section):
-    """What a program that steps the run gives to an unsynchronised input port."""
+class ExternalInput(ExternalPort):
+    """What it gives to an unsynchronised input port."""
 
     to: str = Field(description="`participant.port`")
-    fields: _Fields = None
 
 
 class ExternalSettings(Section):
@@ -604,7 +609,9 @@ def changed_by_hand(data: Mapping[str, Any], overrides: Sequence[str], origin: s
     :raises ConfigurationError: a change is wrong
     """
     try:
-        read = make_scenario(without_former(Scenario, data), origin)
+        present = without_former(Scenario, data)
+        in_present_words(present["participants"])
+        read = make_scenario(present, origin)
     except ConfigurationError as error:
         raise ConfigurationError(
             f"{error}; if another version of ros2_cosim has written it, it is too old for this one"

@@ -78,13 +78,6 @@ class Ramp(Section):
     acceleration: _Positive = Field(description="its size, up or down [m/s^2]")
 
 
-class Brake(Section):
-    """Down to a speed at constant deceleration."""
-
-    deceleration: _Positive = Field(description="its size [m/s^2]")
-    speed: _Speed = Field(default=0.0, description="at the end [m/s]")
-
-
 class Sine(Section):
     """Sinusoidal speed about the present one."""
 
@@ -174,7 +167,6 @@ class Action(Section):
         default=None, description="hold the speed for so long"
     )
     ramp: Ramp | None = Field(default=None, description="to another speed")
-    brake: Brake | None = Field(default=None, description="down to a speed")
     sine: Sine | None = Field(default=None, description="sinusoidal speed")
     sweep: SineSweep | None = Field(
         default=None, description="sinusoidal speed of growing frequency"
@@ -217,8 +209,6 @@ def highest_speed(actions: Sequence[Action], speed: float) -> float:
         above = 0.0
         if action.ramp is not None:
             speed = action.ramp.speed
-        elif action.brake is not None:
-            speed = min(speed, action.brake.speed)
         elif action.stop_and_go is not None:
             speed = action.stop_and_go.speed
         elif action.cycle is not None:

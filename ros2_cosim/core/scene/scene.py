@@ -1,8 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """The section ``scene`` of a scenario: what all models share of the world.
 
-One class says which keys there are; every reader takes it from :func:`scene_settings`. A key that
-no model of this project knows belongs into ``extra``, which is free.
+One class says which keys there are; every reader takes it from :func:`scene_settings`.
 """
 
 from __future__ import annotations
@@ -47,28 +46,45 @@ class DriverSettings(Section):
     )
 
 
-class SceneVehicleSettings(Section):
-    """One vehicle: identity and size, for models, and its start, for the simulator."""
+class LanePlace(Section):
+    """A place on a lane."""
 
-    id: _Identity | None = Field(default=None, description="identity; default: position from 1")
+    lane: Whole = Field(description="OpenDRIVE lane")
+    s: Number = Field(description="station of the centre on the road [m]")
+    road: Whole = Field(default=1, description="OpenDRIVE road")
+
+
+class BoxSettings(Section):
+    """The box of a vehicle or an object, and how it stands in its lane."""
+
     length: _Size = Field(default=None, description="of its box; default: its kind's [m]")
     width: _Size = Field(default=None, description="of its box; default: its kind's [m]")
     height: _Size = Field(default=None, description="of its box; default: its kind's [m]")
+    offset: Number = Field(
+        default=0.0,
+        description="at the start to the left of the lane's centre; lane keeping keeps it [m]",
+    )
+    turn: Number = Field(
+        default=0.0,
+        description="of its heading at the start, from the lane's direction to the left [rad]",
+    )
+    placed: Flag = Field(
+        default=False,
+        description="whether input place/NAME of the world puts it elsewhere; output traffic "
+        "reports such an object, not static_objects",
+    )
+
+
+class SceneVehicleSettings(BoxSettings):
+    """One vehicle: identity and size, for models, and its start, for the simulator."""
+
+    id: _Identity | None = Field(default=None, description="identity; default: position from 1")
     mass: Annotated[Number, Field(ge=1, le=100_000)] | None = Field(
         default=None, description="default: that of its class [kg]"
     )
     wheelbase: _Size = Field(default=None, description="default: that of its class [m]")
     lane: Whole | None = Field(default=None, description="OpenDRIVE lane that it starts in")
     s: Number | None = Field(default=None, description="station of its centre on the road [m]")
-    offset: Number = Field(
-        default=0.0,
-        description="where it starts to the left of the lane's centre, and what lane keeping "
-        "keeps [m]",
-    )
-    turn: Number = Field(
-        default=0.0,
-        description="of its heading at the start, from the lane's direction to the left [rad]",
-    )
     speed: Annotated[Number, Field(ge=-10, le=100)] | None = Field(
         default=None, description="initial speed, below 0 backwards [m/s]"
     )
@@ -85,44 +101,22 @@ class SceneVehicleSettings(Section):
         default="lane_keeping",
         description="what steers: the simulator's lane keeping, or steer of the control command",
     )
-    placed: Flag = Field(
-        default=False, description="whether input place/NAME of the world puts it elsewhere"
-    )
 
 
-class ObjectSettings(Section):
+class ObjectSettings(BoxSettings, LanePlace):
     """One object on the road: it stands still, unless messages of an input place it."""
 
-    lane: Whole = Field(description="OpenDRIVE lane")
-    s: Number = Field(description="station of its centre [m]")
-    offset: Number = Field(default=0.0, description="to the left of the lane's centre [m]")
     blueprint: str | None = Field(
         default=None, description="kind in CARLA; default: a street barrier"
     )
-    road: Whole = Field(default=1, description="OpenDRIVE road")
-    length: _Size = Field(default=None, description="of its box; default: its kind's [m]")
-    width: _Size = Field(default=None, description="of its box; default: its kind's [m]")
-    height: _Size = Field(default=None, description="of its box; default: its kind's [m]")
-    turn: Number = Field(
-        default=0.0, description="of its heading, from the lane's direction to the left [rad]"
-    )
-    placed: Flag = Field(
-        default=False,
-        description="whether input place/NAME of the world moves it; then it is reported by output "
-        "traffic instead of static_objects",
-    )
 
 
-class RoadblockSettings(Section):
+class RoadblockSettings(LanePlace):
     """A row of barriers across a lane."""
 
-    lane: Whole = Field(description="OpenDRIVE lane")
-    s: Number = Field(description="station [m]")
-    road: Whole = Field(default=1, description="OpenDRIVE road")
     count: Annotated[Whole, Field(ge=1, le=100)] = Field(
         default=3, description="number of barriers"
     )
-    spacing: _Positive = Field(default=1.25, description="from centre to centre [m]")
 
 
 class ConditionSettings(Section):
@@ -185,7 +179,6 @@ class SceneSettings(Section):
     platoon: tuple[str, ...] = Field(
         default=(), description="vehicles of the platoon, front to rear"
     )
-    extra: dict[str, Any] = Field(default_factory=dict, description="for models of users")
 
     def identity(self, name: str) -> int:
         """The identity of a vehicle: as given, or its position from 1."""

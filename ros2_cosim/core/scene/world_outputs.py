@@ -1,10 +1,28 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The outputs of a world of vehicles, as plain data of a scenario that is written for a user."""
+"""The participant ``world`` as plain data of a scenario that is written for a user."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Any
+from collections.abc import Mapping, Sequence
+from typing import Any, Final
+
+#: The model that a world has unless the scenario names another one.
+USUAL_WORLD: Final = "carla_world"
+
+
+def usual_world(rest: Mapping[str, Any]) -> dict[str, Any]:
+    """Model, period and parameters of the world that a section of a scenario stands for.
+
+    :param rest: the scenario without the section; the parameters are none for another model
+    """
+    given: Any = rest
+    for key in ("participants", "world", "model"):
+        given = given.get(key) if isinstance(given, Mapping) else None
+    parameters = {"control_period": "20ms", "dcp": {"transport": "tcp", "port": 0}}
+    is_usual = given in (None, USUAL_WORLD)
+    return {
+        "model": USUAL_WORLD, "period": "10ms", "parameters": parameters if is_usual else {}
+    }  # fmt: skip
 
 
 def base_link(vehicle: str) -> str:

@@ -45,9 +45,6 @@ class AutowareTemplate(Template):
     short_forms: ClassVar[tuple[Mapping[str, Any], ...]] = ({"type": ["string", "null"]},)
 
     vehicle: Name = Field(description="the vehicle of the scene that Autoware sees as its own")
-    world: Name | None = Field(
-        default=None, description="participant with the vehicles; default: the one carla_world"
-    )
     outside: bool = Field(
         default=False,
         strict=True,
@@ -73,7 +70,7 @@ class _Ego:
     """What the key stands for in one scenario, as plain data."""
 
     def __init__(self, rest: _Mapping, template: AutowareTemplate, origin: str) -> None:
-        parts = self._parts = ScenarioParts(rest, "autoware", origin, template.world)
+        parts = self._parts = ScenarioParts(rest, "autoware", origin)
         self._origin = origin
         self._name, self._outside = template.vehicle, template.outside
         parts.check_vehicle(self._name, "vehicle")

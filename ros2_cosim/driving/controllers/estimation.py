@@ -8,32 +8,18 @@ of the motion is that of R. A. Singer, IEEE Trans. Aerosp. Electron. Syst. 6 (19
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
-from pydantic import Field
-
-from ros2_cosim.core.documents.settings import Number, Section
 from ros2_cosim.core.kernel.exactmath import exp
 
-
-class SingerParameters(Section):
-    """How the vehicle ahead may manoeuvre, and how well its speed is measured."""
-
-    manoeuvre_rate: Number = Field(
-        default=1.25, gt=0, description="how quickly a manoeuvre changes, inverse of a time [1/s]"
-    )
-    max_acceleration: Number = Field(
-        default=3.0, gt=0, description="largest acceleration of a manoeuvre [m/s^2]"
-    )
-    extreme_share: Number = Field(
-        default=0.01, ge=0, le=0.5, description="probability of that acceleration, each sign [1]"
-    )
-    steady_share: Number = Field(
-        default=0.1, ge=0, le=1, description="probability of no acceleration [1]"
-    )
-    speed_noise: Number = Field(
-        default=0.05, gt=0, description="of the measured speed, standard deviation [m/s]"
-    )
+#: How quickly a manoeuvre of the vehicle ahead changes, inverse of a time [1/s].
+MANOEUVRE_RATE: Final = 1.25
+#: Largest acceleration of a manoeuvre [m/s^2], probability of it with each sign, and of none.
+MAX_ACCELERATION: Final = 3.0
+EXTREME_SHARE: Final = 0.01
+STEADY_SHARE: Final = 0.1
+#: Standard deviation of the measured speed [m/s].
+SPEED_NOISE: Final = 0.05
 
 
 class Estimate(NamedTuple):
@@ -46,16 +32,13 @@ class Estimate(NamedTuple):
 class SingerEstimator:
     """A Kalman filter on the speed of the vehicle ahead; begins anew with each new vehicle."""
 
-    def __init__(self, parameters: SingerParameters) -> None:
+    def __init__(self) -> None:
         """Begin without a vehicle."""
-        self._rate = parameters.manoeuvre_rate
+        self._rate = MANOEUVRE_RATE
         self._variance = (
-            parameters.max_acceleration
-            * parameters.max_acceleration
-            / 3.0
-            * (1.0 + 4.0 * parameters.extreme_share - parameters.steady_share)
+            MAX_ACCELERATION * MAX_ACCELERATION / 3.0 * (1.0 + 4.0 * EXTREME_SHARE - STEADY_SHARE)
         )
-        self._noise = parameters.speed_noise * parameters.speed_noise
+        self._noise = SPEED_NOISE * SPEED_NOISE
         self._object: int | None = None
         self._speed = self._acceleration = 0.0
         # Covariance of (speed, acceleration).

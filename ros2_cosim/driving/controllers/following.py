@@ -26,7 +26,8 @@ from ros2_cosim.core.messages.records import (
 from ros2_cosim.driving.controllers.checks import is_number
 from ros2_cosim.driving.controllers.estimation import SingerEstimator
 from ros2_cosim.driving.controllers.measurement import Measurement, Peer
-from ros2_cosim.driving.controllers.parameters import ControllerParameters
+from ros2_cosim.driving.controllers.parameters import ESTIMATE, ControllerParameters
+from ros2_cosim.driving.controllers.path import CruiseControl
 from ros2_cosim.driving.controllers.registry import AdaptedLaw
 from ros2_cosim.driving.controllers.safety import (
     BrakingEstimator,
@@ -40,6 +41,8 @@ from ros2_cosim.driving.controllers.tracking import AccelerationTracker
 from ros2_cosim.world.drivers.light_stop import LightStop
 
 _SHORTEST_TIME_GAP: Final = 0.2
+#: Time step that is assumed at the first activation [s].
+_FIRST_PERIOD_S: Final = 0.04
 #: Slower vehicles have no time gap [m/s].
 _DRIVES: Final = 2.0
 
@@ -76,13 +79,13 @@ class Follower:
         self._needs_predecessor = "predecessor" in law.needs
         self._needs_leader = "leader" in law.needs
         self._fallback = fallback
-        self._cruise = parameters.cruise
+        self._cruise = CruiseControl()
         self._emergency = EmergencyBraking(parameters.emergency)
         self._tracker = tracker
         self._estimator = BrakingEstimator()
         self._singer: SingerEstimator | None = None
-        if parameters.degradation == "estimate" and self._needs_predecessor:
-            self._singer = None if self._needs_leader else SingerEstimator(parameters.estimator)
+        if parameters.fallback == ESTIMATE and self._needs_predecessor:
+            self._singer = None if self._needs_leader else SingerEstimator()
         self._hold = StandstillHold()
         self._watch = CutInWatch()
         self._sensor = SensorWatch()
@@ -96,7 +99,6 @@ class Follower:
         self._time_gap: float = parameters.time_gap
         self._heard: tuple[Peer | None, Peer | None] = (None, None)
         self._degraded = False
-        self._nominal_period: float = parameters.nominal_period
         self._previous_time: int | None = None
         self._previous_command = 0.0
 
@@ -105,7 +107,7 @@ class Follower:
 
         :param told: whether this activation has brought a list
         """
-        return self._sensor_timeout_ns if told else round(self._nominal_period * 1e9)
+        return self._sensor_timeout_ns if told else round(_FIRST_PERIOD_S * 1e9)
 
     def change_parameters(self, parameters: ControllerParameters) -> None:
         """Take other parameters; the time gap gets there at ``time_gap_rate``."""
@@ -158,7 +160,7 @@ class Follower:
             return ControlCommand(0.0, 0.0, 0.0, 0.0)
         now = step.time
         if self._previous_time is None or now == self._previous_time:
-            dt = self._nominal_period
+            dt = _FIRST_PERIOD_S
         else:
             dt = (now - self._previous_time) * 1e-9
         self._previous_time = now

@@ -3,13 +3,11 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Final
 
 from pydantic import BeforeValidator, Field
 
 from ros2_cosim.core.documents.settings import Number, Section
-from ros2_cosim.driving.controllers.estimation import SingerParameters
-from ros2_cosim.driving.controllers.path import CruiseControl
 from ros2_cosim.driving.v2v.vehicle_side import Caution, TailVehicle
 
 
@@ -57,6 +55,10 @@ class EmergencyBrake(Section):
     )
 
 
+#: What is written instead of a law without V2V, where the law itself goes on.
+ESTIMATE: Final = "estimate"
+
+
 def _none_is_empty(value: object) -> object:
     return {} if value is None else value
 
@@ -76,13 +78,11 @@ class ControllerParameters(Section):
     law_parameters: Annotated[dict[str, Any], BeforeValidator(_none_is_empty)] = Field(
         default_factory=dict, description="the law's own parameters"
     )
-    vehicle: Literal["sedan", "van", "truck"] = Field(
-        default="sedan", description="vehicle parameters that the pedals are computed for"
-    )
-    pedal_map: str | None = Field(
-        default=None,
+    vehicle: str = Field(
+        default="sedan",
         min_length=1,
-        description="file of cosim study pedals, measured with the vehicle; instead of vehicle",
+        description="what the pedals are computed for: sedan, van, truck, or the file of a pedal "
+        "map, measured by cosim study pedals",
     )
     time_gap: Number = Field(default=0.6, gt=0, description="h of the spacing policy r + h v [s]")
     standstill_gap: Number = Field(default=2.0, ge=0, description="r of the spacing policy [m]")
@@ -90,16 +90,8 @@ class ControllerParameters(Section):
         default=None,
         min_length=1,
         description="law without V2V; default: rajamani_acc (path_acc brakes too gently for the "
-        "gaps of a platoon)",
-    )
-    degradation: Literal["fallback", "estimate"] = Field(
-        default="fallback",
-        description="what drives without V2V: the fall-back law, or the law itself with the "
-        "acceleration of the vehicle ahead as the own sensor shows it (graceful degradation), if "
-        "that is all it needs",
-    )
-    estimator: Annotated[SingerParameters, BeforeValidator(_none_is_empty)] = Field(
-        SingerParameters(), description="of that acceleration"
+        "gaps of a platoon); estimate: the law itself with the acceleration of the vehicle ahead "
+        "as the own sensor shows it (graceful degradation), if that is all it needs",
     )
     fallback_time_gap: Number = Field(
         default=1.1, gt=0, description="time gap while V2V is lost [s]"
@@ -122,9 +114,6 @@ class ControllerParameters(Section):
     lane_half_width: Number = Field(
         default=1.75, gt=0, description="lateral distance within which an object is ahead [m]"
     )
-    nominal_period: Number = Field(
-        default=0.04, gt=0, description="time step assumed at the first activation [s]"
-    )
     hold_brake: Number = Field(
         default=0.5, ge=0, description="brake pedal at standstill, 0..1; more counts as 1 [1]"
     )
@@ -143,9 +132,6 @@ class ControllerParameters(Section):
     emergency: Annotated[EmergencyBrake, BeforeValidator(_none_is_empty)] = Field(
         EmergencyBrake(), description="emergency brake"
     )
-    cruise: Annotated[CruiseControl, BeforeValidator(_none_is_empty)] = Field(
-        CruiseControl(), description="speed control on a free road"
-    )
     warnings: Caution | None = Field(
         default=None,
         description="what it does while a DENM reports a dangerous situation ahead; needs the "
@@ -154,3 +140,8 @@ class ControllerParameters(Section):
     manoeuvre: TailVehicle | None = Field(
         default=None, description="it joins or leaves the platoon at its tail"
     )
+
+    @property
+    def fallback_law(self) -> str | None:
+        """The law without V2V; None: the usual one."""
+        return None if self.fallback == ESTIMATE else self.fallback

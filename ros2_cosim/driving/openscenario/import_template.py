@@ -16,13 +16,12 @@ from typing import Any
 from pydantic import Field
 
 from ros2_cosim.core.documents.offered import offered
-from ros2_cosim.core.documents.settings import PositiveDuration
 from ros2_cosim.core.kernel.errors import ConfigurationError, WithoutEffectWarning
 from ros2_cosim.core.kernel.loading import is_own_module, refuse_code
 from ros2_cosim.core.scenario.scenario_error import ScenarioError
 from ros2_cosim.core.scenario.templates import Template
+from ros2_cosim.core.scene.world_outputs import usual_world
 from ros2_cosim.driving.openscenario.importing import IMPORTER_GROUP, Importer, ImportRequest
-from ros2_cosim.driving.platoon_template import WorldTemplate
 
 
 class ImportTemplate(Template):
@@ -37,15 +36,6 @@ class ImportTemplate(Template):
     )
     external: tuple[str, ...] = Field(
         default=(), description="entities that participants of this file drive, not the storyboard"
-    )
-    duration: PositiveDuration = Field(
-        default=120_000_000_000, description="of a run whose end no trigger brings"
-    )
-    period: PositiveDuration = Field(
-        default=20_000_000, description="in which the storyboard looks and drives"
-    )
-    world: WorldTemplate = Field(
-        default_factory=WorldTemplate, description="the plant of all vehicles; as of `platoon`"
     )
 
     def stands_for(self, rest: dict[str, Any], origin: str) -> dict[str, Any]:
@@ -63,9 +53,7 @@ class ImportTemplate(Template):
                 self.parameters,
                 self.map,
                 self.external,
-                self.duration,
-                self.period,
-                self.world.model_dump(),
+                usual_world(rest),
             )
         )
         if found.faults:

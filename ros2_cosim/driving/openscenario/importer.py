@@ -10,7 +10,6 @@ from typing import Any
 from ros2_cosim.core.documents.one_line import printable
 from ros2_cosim.core.kernel.errors import ConfigurationError
 from ros2_cosim.core.kernel.exactmath import cos, sin, wrap_angle
-from ros2_cosim.core.kernel.time import format_ns
 from ros2_cosim.core.scene.world_outputs import base_link, world_outputs
 from ros2_cosim.driving.openscenario.catalogues import find_catalogues
 from ros2_cosim.driving.openscenario.document import Element, as_text, read_document
@@ -23,6 +22,10 @@ from ros2_cosim.driving.openscenario.vehicles import DescribedVehicle
 from ros2_cosim.world.road import RoadError, RoadNetwork
 
 _Plain = dict[str, Any]
+#: Of a run whose end no trigger brings.
+_DURATION = "120s"
+#: In which the storyboard looks and drives.
+_PERIOD = "20ms"
 
 
 def import_xosc(request: ImportRequest) -> Imported:
@@ -107,7 +110,7 @@ class _Scenario:
         return {
             "name": "openscenario",
             "description": self._root.one("FileHeader").text("description", "")[:200],
-            "duration": format_ns(self._request.duration),
+            "duration": _DURATION,
             "scene": scene,
             "participants": {"world": self._world(), "storyboard": self._player(documents)},
         }
@@ -185,14 +188,11 @@ class _Scenario:
         return places.facing(there, off)
 
     def _world(self) -> _Plain:
-        world = self._request.world
         outputs = world_outputs(self._vehicles)
         if self._placed:
             outputs["traffic"] = {"type": "ros2_cosim/msg/RoadUsers", "topic": "/traffic"}
         return {
-            "model": world["model"],
-            "period": format_ns(world["period"]),
-            "parameters": dict(world["parameters"]),
+            **self._request.world,
             "inputs": {
                 port: {"from": f"storyboard.{port}", "delayed": True}
                 for port in (
@@ -223,7 +223,7 @@ class _Scenario:
         }
         return {
             "model": "storyboard",
-            "period": format_ns(self._request.period),
+            "period": _PERIOD,
             "parameters": parameters,
             "inputs": {**inputs, "collision": {"from": "world.collision", "handled": True}},
             "outputs": {

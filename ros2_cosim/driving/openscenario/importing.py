@@ -18,7 +18,7 @@ class ImportRequest(NamedTuple):
 
     ``parameters`` replace those that the file declares; ``map`` (an OpenDRIVE file) that which it
     names; ``external`` are entities that others drive. ``world`` has model, period and parameters
-    of the plant. Times are in ns; relative paths begin in ``base_directory``.
+    of the plant. Relative paths begin in ``base_directory``.
     """
 
     file: Path
@@ -26,8 +26,6 @@ class ImportRequest(NamedTuple):
     parameters: Mapping[str, Any]
     map: str | None
     external: tuple[str, ...]
-    duration: int
-    period: int
     world: Mapping[str, Any]
 
 

@@ -59,9 +59,6 @@ class RosBridgeTemplate(Template):
     vehicles: tuple[Name, ...] | None = Field(
         default=None, description="those that have their own topics; default: all of the scene"
     )
-    world: Name | None = Field(
-        default=None, description="participant with the vehicles; default: the one carla_world"
-    )
     outside: bool = Field(
         default=False,
         strict=True,
@@ -96,7 +93,7 @@ class _Bridge:
     """What the key stands for in one scenario, as plain data."""
 
     def __init__(self, rest: _Mapping, template: RosBridgeTemplate, origin: str) -> None:
-        parts = self._parts = ScenarioParts(rest, "ros_bridge", origin, template.world)
+        parts = self._parts = ScenarioParts(rest, "ros_bridge", origin)
         self._vehicles = list(parts.present if template.vehicles is None else template.vehicles)
         for name in self._vehicles:
             parts.check_vehicle(name, "vehicles")

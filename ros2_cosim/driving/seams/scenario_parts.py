@@ -9,6 +9,7 @@ from typing import Any, Final, Literal, NamedTuple, TypeVar
 from ros2_cosim.core.kernel.errors import ConfigurationError
 
 _WORLD_MODEL: Final = "carla_world"
+_WORLD: Final = "world"
 _HEADLESS: Final = "headless"
 
 _Key = TypeVar("_Key")
@@ -48,14 +49,13 @@ class ScenarioParts:
     :ivar present: the vehicles that are there
     :param key: of the template, for messages
     :param origin: how messages call the scenario
-    :param world: participant with the vehicles; None: the only ``carla_world``
-    :raises ConfigurationError: there is no such participant, or a part is not a mapping
+    :raises ConfigurationError: there is no world, or a part is not a mapping
     """
 
-    def __init__(self, rest: Mapping[str, Any], key: str, origin: str, world: str | None) -> None:
+    def __init__(self, rest: Mapping[str, Any], key: str, origin: str) -> None:
         self._key, self._origin = key, origin
         self.participants = self.mapping(rest, "participants")
-        self.world_name = self._find_world(world)
+        self.world_name = self._find_world()
         self.world = self.mapping(self.participants, self.world_name)
         self.scene = self.mapping(rest, "scene")
         self.vehicles = self.mapping(self.scene, "vehicles")
@@ -75,20 +75,20 @@ class ScenarioParts:
             )
         return found
 
-    def _find_world(self, given: str | None) -> str:
-        models = {
-            name: settings.get("model") if isinstance(settings, dict) else None
+    def _find_world(self) -> str:
+        """The participant with the vehicles: the only ``carla_world``, or the one called so."""
+        worlds = [
+            name
             for name, settings in self.participants.items()
-        }
-        worlds = [name for name, model in models.items() if model == _WORLD_MODEL]
-        if given is not None and given in models:
-            return given
-        if given is None and len(worlds) == 1:
+            if isinstance(settings, dict) and settings.get("model") == _WORLD_MODEL
+        ]
+        if len(worlds) == 1:
             return worlds[0]
-        found = ", ".join(worlds) or "none" if given is None else f"'{given}'"
+        if _WORLD in self.participants:
+            return _WORLD
         raise ConfigurationError(
-            f"{self._origin}: {self._key}.world: found {found}; allowed is the participant with "
-            f"the vehicles, one of {', '.join(models) or 'none'}"
+            f"{self._origin}: {self._key}: found {len(worlds)} participants with the model "
+            f"{_WORLD_MODEL}; allowed is one, or a participant '{_WORLD}' with the vehicles"
         )
 
     def check_vehicle(self, name: str, field: str) -> None:

@@ -34,6 +34,8 @@ from ros2_cosim.world.geometry.vehicle_info import VehicleInfo
 
 VEHICLES: Final = "vehicles"
 """The input with all vehicles of the scene in one message."""
+#: Share of an object's width that must not be hidden [1].
+_VISIBLE_FRACTION: Final = 0.2
 
 
 class SensorParameters(Section):
@@ -48,12 +50,6 @@ class SensorParameters(Section):
         gt=0,
         le=TWO_PI,
         description="full opening angle about the direction in which it looks [rad]",
-    )
-    visible_fraction: Number = Field(
-        default=0.2,
-        ge=0,
-        le=1,
-        description="share of an object's width that must not be hidden [1]",
     )
     max_lateral_offset: Number = Field(
         default=5.5,
@@ -197,7 +193,7 @@ class ObjectSensor(FullModel):
                 ]
             ),
             view=FieldOfView(
-                parameters.detection_range, parameters.field_of_view, parameters.visible_fraction
+                parameters.detection_range, parameters.field_of_view, _VISIBLE_FRACTION
             ),
             mounting=(
                 0.5 * info.length if mounting is None else mounting,

@@ -27,6 +27,10 @@ _DRIFT_TIME: Final = 2.0
 _LEAST_NOISE: Final = 1e-3
 #: Certainty stops there, or an object that was seen for long would never be given up [1].
 _MOST_CERTAIN: Final = 0.999
+#: Acceleration of objects across the lane: standard deviation [m/s^2].
+_LATERAL_ACCELERATION: Final = 1.0
+#: Probability of a detection where there is no object [1].
+_FALSE: Final = 0.1
 
 
 class TrackParameters(Section):
@@ -47,9 +51,6 @@ class TrackParameters(Section):
         description="of objects along the lane: standard deviation; emergency braking has to stay "
         "within the gate [m/s^2]",
     )
-    lateral_acceleration: Number = Field(
-        default=1.0, gt=0, description="of objects across the lane: standard deviation [m/s^2]"
-    )
     gate: Number = Field(
         default=16.27,
         gt=0,
@@ -58,9 +59,6 @@ class TrackParameters(Section):
     )
     detection_probability: Number = Field(
         default=0.9, gt=0, lt=1, description="of an object at one look [1]"
-    )
-    false_probability: Number = Field(
-        default=0.1, gt=0, lt=1, description="of a detection where there is no object [1]"
     )
     birth: Number = Field(
         default=0.3, gt=0, lt=1, description="existence probability at the first detection [1]"
@@ -171,7 +169,7 @@ class Track:
     def predict(self, dt: float, own_speed: float, p: TrackParameters) -> None:
         """Go on by ``dt`` [s], while the own vehicle drove with a mean speed [m/s]."""
         self.along.predict(dt, p.acceleration, own_speed)
-        self.across.predict(dt, p.lateral_acceleration)
+        self.across.predict(dt, _LATERAL_ACCELERATION)
         self.across.rate *= max(0.0, 1.0 - dt / _DRIFT_TIME)
 
     def far(self, found: DetectedObject, own_speed: float, p: TrackParameters) -> float:
@@ -197,7 +195,7 @@ class Track:
     def seen(self, hit: bool, p: TrackParameters) -> None:
         """Change the probability of existence after a look."""
         there = p.detection_probability if hit else 1.0 - p.detection_probability
-        false = p.false_probability if hit else 1.0 - p.false_probability
+        false = _FALSE if hit else 1.0 - _FALSE
         real = self.existence * there
         self.existence = min(_MOST_CERTAIN, real / (real + (1.0 - self.existence) * false))
         self.is_believed = self.is_believed or self.existence >= p.confirmed

@@ -11,7 +11,7 @@ from ros2_cosim.core.kernel.participant import ModelContext, Step
 from ros2_cosim.core.kernel.random_streams import RandomStream
 from ros2_cosim.driving.v2v.contention import BEST_EFFORT, VOICE
 from ros2_cosim.driving.v2v.events import EventMessage
-from ros2_cosim.driving.v2v.radio import RadioSettings, SharedChannel, air_time
+from ros2_cosim.driving.v2v.radio import OVERHEAD, RadioSettings, SharedChannel, air_time
 
 
 class Air:
@@ -29,7 +29,7 @@ class Air:
         stream = partial(RandomStream, context.run_seed, context.name)
         self.channel = SharedChannel(radio, senders, context.period_ns, stream)
         self._usual_bytes = radio.frame_bytes
-        self._overhead = radio.cam_overhead + radio.security
+        self._overhead = OVERHEAD + radio.security
         self._draws = [stream(f"radio/{sender}/{receiver}") for sender, receiver in links]
         self.lengths: dict[str, int] = {}
         self._busy_sum = 0.0

@@ -34,6 +34,11 @@ _RELEVANT: Final = 3
 _SEQUENCES: Final = 65_536
 #: So many events of others are kept.
 _MOST: Final = 64
+#: Time with less than half of the deceleration from which a vehicle warns, after which the event is
+#: over (class estimate) [ns].
+_RELEASE: Final = 500_000_000
+#: After which a DENM has the present place and speed (class estimate) [ns].
+_UPDATE: Final = 1_000_000_000
 
 
 class DenmSettings(Section):
@@ -42,16 +47,9 @@ class DenmSettings(Section):
     deceleration: Number = Field(
         default=4.0, gt=0, description="from which a vehicle warns (class estimate) [m/s^2]"
     )
-    release: PositiveDuration = Field(
-        default=500_000_000,
-        description="time with less than half of that, after which the event is over",
-    )
     speed: Number = Field(default=5.0, ge=0, description="slower vehicles do not begin [m/s]")
     interval: PositiveDuration = Field(
         default=100_000_000, description="of the repetition, up to 10 s"
-    )
-    update: PositiveDuration = Field(
-        default=1_000_000_000, description="after which a DENM has the present place and speed"
     )
     validity: Whole = Field(
         default=2, ge=1, le=86_400, description="of a DENM from its detection or update on [s]"
@@ -87,10 +85,10 @@ class DenmSender:
                 self.events += 1
                 event = self._told(time, odometry, time // _MS, over=False)
                 self._next = time
-        elif time - self._braked >= s.release:
+        elif time - self._braked >= _RELEASE:
             event = self._told(time, odometry, event.detected, over=True)
             self._next = time
-        elif time // _MS - event.referred >= s.update // _MS:
+        elif time // _MS - event.referred >= _UPDATE // _MS:
             event = self._told(time, odometry, time // _MS, over=False)
         if event is not None and time // _MS - event.referred >= 1000 * s.validity:
             event = None

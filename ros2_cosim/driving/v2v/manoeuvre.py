@@ -34,6 +34,8 @@ from ros2_cosim.driving.v2v.manoeuvre_message import (
 
 #: Of the speed difference at which a vehicle is in position [m/s].
 _STEADY: Final = 1.0
+#: After which a question without an answer is asked again [ns].
+_REPEAT: Final = 200_000_000
 #: Share of the time gap that a vehicle which leaves has opened to.
 _OPEN: Final = 0.95
 
@@ -45,9 +47,6 @@ class ManoeuvreSettings(Section):
     at: PositiveDuration = Field(default=5_000_000_000, description="when it begins")
     within: PositiveDuration = Field(
         default=60_000_000_000, description="time after which it has failed"
-    )
-    repeat: PositiveDuration = Field(
-        default=200_000_000, description="after which a question without an answer is asked again"
     )
     tries: Whole = Field(default=5, ge=1, le=1000, description="how often it is asked at most")
     near: Number = Field(
@@ -180,7 +179,7 @@ class TailManoeuvre:
             self._fail()
             return None
         self._tries -= 1
-        self._next = now + self._settings.repeat
+        self._next = now + _REPEAT
         return ManoeuvreMessage(self._question, self._own, self._leader, 1)
 
 

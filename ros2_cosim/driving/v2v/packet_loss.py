@@ -3,12 +3,10 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping
 from typing import Annotated, Protocol
 
-from pydantic import BeforeValidator, Field, model_validator
-from typing_extensions import Self
+from pydantic import Discriminator, Field, Tag
 
 from ros2_cosim.core.documents.settings import Number, Section
 from ros2_cosim.core.kernel.random_streams import RandomStream
@@ -25,36 +23,15 @@ class GilbertElliottParameters(Section):
     loss_bad: Probability = Field(default=1.0, description="probability of a loss while bad [1]")
 
 
-class LossSettings(Section):
-    """Which packets are lost: each with the same probability, or in bursts."""
-
-    bernoulli: Probability | None = Field(default=None, description="probability of a loss [1]")
-    gilbert_elliott: GilbertElliottParameters | None = Field(
-        default=None, description="losses in bursts"
-    )
-
-    @model_validator(mode="after")
-    def _one(self) -> Self:
-        if (self.bernoulli is None) == (self.gilbert_elliott is None):
-            raise ValueError("allowed is one of bernoulli and gilbert_elliott")
-        return self
+def _kind(value: object) -> str:
+    return "bursts" if isinstance(value, (GilbertElliottParameters, Mapping)) else "each"
 
 
-def _loss(value: object) -> object:
-    """A number stands for independent losses."""
-    if isinstance(value, (LossSettings, Mapping)):
-        return value
-    if isinstance(value, (int, float)) and not isinstance(value, bool):
-        return {"bernoulli": value}
-    raise ValueError(
-        f"found {json.dumps(value, default=repr)}; allowed are a probability, {{bernoulli: p}} and "
-        "{gilbert_elliott: {p_gb, p_bg, loss_good, loss_bad}}"
-    )
-
-
-#: A :class:`LossSettings`, also written as a probability.
-Loss = Annotated[LossSettings, BeforeValidator(_loss, json_schema_input_type=float | LossSettings)]
-NO_LOSS = LossSettings(bernoulli=0.0)
+#: Which packets are lost: each with the same probability, or in bursts.
+Loss = Annotated[
+    Annotated[Probability, Tag("each")] | Annotated[GilbertElliottParameters, Tag("bursts")],
+    Discriminator(_kind),
+]
 
 
 class PacketLoss(Protocol):
@@ -100,8 +77,8 @@ class GilbertElliottLoss:
         return self._stream.bernoulli(self._loss_bad if self._bad else self._loss_good)
 
 
-def make_loss(settings: LossSettings, stream: RandomStream) -> PacketLoss:
+def make_loss(settings: Loss, stream: RandomStream) -> PacketLoss:
     """Make a loss model."""
-    if settings.gilbert_elliott is not None:
-        return GilbertElliottLoss(stream, settings.gilbert_elliott)
-    return BernoulliLoss(stream, settings.bernoulli or 0.0)
+    if isinstance(settings, GilbertElliottParameters):
+        return GilbertElliottLoss(stream, settings)
+    return BernoulliLoss(stream, settings)

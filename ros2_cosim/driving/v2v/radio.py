@@ -94,13 +94,6 @@ class RadioSettings(Section):
         description="of a beacon, with head and signature; with contents cam: of what the other "
         "stations send [byte]",
     )
-    cam_overhead: Whole = Field(
-        default=OVERHEAD,
-        ge=0,
-        le=1500,
-        description="with contents cam: what a frame has besides the CAM; the usual value is that "
-        "of the heads of MAC, LLC, GeoNetworking and BTP, without a signature [byte]",
-    )
     security: Whole = Field(
         default=0,
         ge=0,

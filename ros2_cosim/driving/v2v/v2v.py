@@ -41,7 +41,6 @@ from ros2_cosim.driving.v2v.denm import Denm
 from ros2_cosim.driving.v2v.denm_service import DenmSender, DenmSettings
 from ros2_cosim.driving.v2v.events import MANOEUVRE, EventMessages
 from ros2_cosim.driving.v2v.packet_loss import (
-    NO_LOSS,
     BernoulliLoss,
     GilbertElliottLoss,
     Loss,
@@ -66,9 +65,9 @@ class ChannelParameters(Section):
         default=(), description="pairs [sender, receiver] of vehicles"
     )
     loss: Loss = Field(
-        default=NO_LOSS,
-        description="probability [1], {bernoulli: p} or {gilbert_elliott: {p_gb, p_bg, loss_good, "
-        "loss_bad}}; each link has its own state",
+        default=0.0,
+        description="probability of each packet, or of bursts (Gilbert and Elliott); each link has "
+        "its own state",
     )
     contents: Literal["beacon", "cam"] = Field(
         default="beacon",

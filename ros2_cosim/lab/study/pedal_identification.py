@@ -69,9 +69,9 @@ def identify_pedals(
 
 
 def write_pedals(table: PedalTable, path: Path) -> None:
-    """Write the file that ``pedal_map`` of a controller names."""
+    """Write the file that ``vehicle`` of a controller names."""
     text = yaml.safe_dump(json.loads(table.model_dump_json()), sort_keys=False)
-    head = "# Made by `cosim study pedals`; for `pedal_map` of cacc_controller.\n"
+    head = "# Made by `cosim study pedals`; for `vehicle` of cacc_controller.\n"
     write_atomically(path, head + text)
 
 

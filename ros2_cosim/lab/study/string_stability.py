@@ -332,7 +332,7 @@ def _measure(base: Scenario, setting: Setting, seed: int) -> Measured:
     gain, noise, l2 = _sines(base, setting, seed)
     brake = [
         {"constant": f"{BRAKE_AT_S:f}s"},
-        {"brake": {"deceleration": BRAKE, "speed": _speed(base) - BRAKE_BY}},
+        {"ramp": {"speed": _speed(base) - BRAKE_BY, "acceleration": BRAKE}},
     ]
     scenario, _ = _changed(base, setting, seed, brake, BRAKE_RUN_S)
     _, accelerations = _run(scenario)

@@ -6,6 +6,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import Final
 
 from ros2_cosim.core.kernel.errors import ConfigurationError
 from ros2_cosim.core.kernel.time import format_ns
@@ -143,13 +144,15 @@ class SensorSpec:
         return form_of(self.blueprint)
 
 
-def roadblock(
-    lane: int, s: float, *, road: int = 1, count: int = 3, spacing: float = 1.25
-) -> tuple[ObjectSpec, ...]:
-    """A row of barriers across a lane, ``spacing`` [m] from centre to centre."""
+#: Of barriers in a row, from centre to centre [m].
+_SPACING: Final = 1.25
+
+
+def roadblock(lane: int, s: float, *, road: int = 1, count: int = 3) -> tuple[ObjectSpec, ...]:
+    """A row of barriers across a lane."""
     middle = 0.5 * (count - 1)
     return tuple(
-        ObjectSpec(f"roadblock{i + 1}", lane, s, (i - middle) * spacing, BARRIER, road)
+        ObjectSpec(f"roadblock{i + 1}", lane, s, (i - middle) * _SPACING, BARRIER, road)
         for i in range(count)
     )
 

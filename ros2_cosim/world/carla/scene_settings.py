@@ -20,7 +20,6 @@ from ros2_cosim.core.documents.settings import (
 from ros2_cosim.core.documents.xml_reader import MAX_BYTES
 from ros2_cosim.core.kernel.errors import ConfigurationError
 from ros2_cosim.core.kernel.participant import ModelContext
-from ros2_cosim.core.kernel.time import format_ns
 from ros2_cosim.core.scene.entities import EntityOrders
 from ros2_cosim.core.scene.scene import (
     Flag,
@@ -96,9 +95,6 @@ class DcpSettings(Section):
 class WorldParameters(Section):
     """Parameters of the world participant."""
 
-    step: PositiveDuration | None = Field(
-        default=None, description="of the simulator, the same as the period"
-    )
     control_period: PositiveDuration | None = Field(
         default=None, description="of lane keeping and drivers; default: every step"
     )
@@ -125,20 +121,15 @@ def world_parameters(context: ModelContext) -> WorldParameters:
     return read_section(WorldParameters, dict(context.parameters), place=context.where)
 
 
-def plant_step_ns(context: ModelContext, parameters: WorldParameters) -> int:
-    """The step of the plant [ns]: the participant's period, which ``step`` may repeat.
+def plant_step_ns(context: ModelContext) -> int:
+    """The step of the plant [ns]: the participant's period.
 
-    :raises ConfigurationError: no period, or ``step`` is another time
+    :raises ConfigurationError: no period
     """
     period_ns = context.period_ns
     if period_ns is None:
         raise ConfigurationError(
             f"participants.{context.name}.period: missing; the world steps by it"
-        )
-    if parameters.step not in (None, period_ns):
-        raise ConfigurationError(
-            f"{context.where}.step: found {format_ns(parameters.step or 0)}; allowed is the "
-            f"period of '{context.name}', {format_ns(period_ns)}"
         )
     return period_ns
 
@@ -155,7 +146,7 @@ def scene_parameters(context: ModelContext, parameters: WorldParameters) -> Scen
         raise ConfigurationError(
             f"{context.where}.vehicles: found {count}; allowed is 1 to {len(scene.vehicles)}"
         )
-    step_ns = plant_step_ns(context, parameters)
+    step_ns = plant_step_ns(context)
     period_ns = parameters.control_period
     found = SceneParameters(
         map=map_choice(scene.map, context.base_directory),

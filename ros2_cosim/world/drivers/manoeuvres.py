@@ -183,11 +183,6 @@ def _to_speed(action: Action, speed: float) -> SpeedCourse:
     return _ramp(speed, action.ramp.speed, action.ramp.acceleration)
 
 
-def _brake(action: Action, speed: float) -> SpeedCourse:
-    assert action.brake is not None
-    return _ramp(speed, min(speed, action.brake.speed), action.brake.deceleration)
-
-
 def _sine(action: Action, speed: float) -> SpeedCourse:
     s = action.sine
     assert s is not None
@@ -217,7 +212,6 @@ def _lane_change(action: Action, speed: float) -> SpeedCourse:
 _MAKERS: Final[dict[str, Callable[[Action, float], SpeedCourse]]] = {
     "constant": _constant,
     "ramp": _to_speed,
-    "brake": _brake,
     "sine": _sine,
     "sweep": _sweep,
     "multisine": _multisine,
