@@ -270,6 +270,12 @@ GONE_AT = {
     "participants.*": (PLATOON, "participants.cacc1{}=1"),
     "manoeuvre.*.brake": (PLATOON, "scene.vehicles.leader.driver={{manoeuvre: [{{brake: 1}}]}}"),
     "loss": (PLATOON, "participants.v2v.parameters.loss={{p_gb: 0, p_bg: 0, {last}: 1}}"),
+    "parameters.radio": (PLATOON, "participants.v2v.parameters.radio={{{last}: 1}}"),
+    "parameters.denm": (PLATOON, "participants.v2v.parameters.denm={{{last}: 1}}"),
+    "parameters.manoeuvre": (PLATOON, "participants.cacc2.parameters.manoeuvre={{{last}: 1}}"),
+    "coupling": (PLATOON, "participants.cacc1.coupling={{lateness: {{probability: 1, {last}: 1}}}}"),
+    "ros_bridge": (PLATOON, "ros_bridge={{{last}: world}}"),
+    "autoware": (PLATOON, "autoware={{{last}: world}}"),
 }
 
 

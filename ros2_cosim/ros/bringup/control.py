@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 #: Wall time [s] in which a run has to be found by the middleware.
 FIND_S = 30.0
 _POLL_S = 0.1
-#: The middleware wakes nobody when it finds a service: how often to look [s].
+#: Finding a service wakes no wait: how often to look for it [s].
 _LOOK_S = 0.01
 #: Wall time [s] after which a request without an answer is sent again; each time twice as long.
 _REPEAT_S = 5.0
