@@ -30,7 +30,7 @@ def dashboard(
     out: Out = None,
 ) -> None:
     """Show a run under way in the browser, and control it; without one, start one there."""
-    from ros2_cosim.core.live.address import Address
+    from ros2_cosim.core.kernel.address import Address
     from ros2_cosim.ros.bringup.domain_lock import active_runs
 
     named = out is not None or os.environ.get("ROS_DOMAIN_ID")

@@ -296,7 +296,7 @@ def _say(line: str) -> None:
 
 def _place(text: str | None, option: str) -> tuple[str | None, int | None]:
     """Host and port of ``[HOST:]PORT``; None: not given."""
-    from ros2_cosim.core.live.address import Address
+    from ros2_cosim.core.kernel.address import Address
 
     if text is None:
         return None, None

@@ -29,10 +29,10 @@ def join(
 
     The environment variable COSIM_RUN_SECRET has the secret of the run, which cosim run prints.
     """
+    from ros2_cosim.core.kernel.address import Address
     from ros2_cosim.core.kernel.errors import ConfigurationError
-    from ros2_cosim.core.live.address import Address
     from ros2_cosim.core.process.seal import RUN_SECRET, secret_of
-    from ros2_cosim.ros.hosts import far_part
+    from ros2_cosim.ros.bringup import far_part
 
     with clear_errors():
         if run is None:

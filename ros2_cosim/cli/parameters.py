@@ -12,7 +12,7 @@ from ros2_cosim.cli import completion
 from ros2_cosim.core.run.request import run_options
 
 if TYPE_CHECKING:
-    from ros2_cosim.core.live.address import Address
+    from ros2_cosim.core.kernel.address import Address
 
 #: Environment variable: what requests to a page must show. The words of a command are seen by all.
 TOKEN = "COSIM_TOKEN"
@@ -43,7 +43,7 @@ def page_address(address: str, shape: str, repeat: int) -> Address | None:
     """The address of the page of a run, if the run has one."""
     if not address:
         return None
-    from ros2_cosim.core.live.address import Address
+    from ros2_cosim.core.kernel.address import Address
     from ros2_cosim.lab.web.driven_run import check_shown
 
     check_shown(shape, repeat)

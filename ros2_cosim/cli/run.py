@@ -28,7 +28,7 @@ from ros2_cosim.core.run.request import RunRequest, read_options
 from ros2_cosim.core.sockets.peers import ADMISSION
 
 if TYPE_CHECKING:
-    from ros2_cosim.core.live.address import Address
+    from ros2_cosim.core.kernel.address import Address
     from ros2_cosim.core.record.summary import Summary
     from ros2_cosim.core.run.shape import PreparedRun
 

@@ -19,16 +19,16 @@ import typer
 from ros2_cosim.cli.console import clear_errors, go_on_without_output, refuse_beside
 from ros2_cosim.cli.parameters import TOKEN, Dashboard, Duration
 from ros2_cosim.cli.verbs import make_group
+from ros2_cosim.core.kernel.address import LOOPBACK, Address
 from ros2_cosim.core.kernel.errors import ConfigurationError
 from ros2_cosim.core.kernel.time import SECOND, parse_duration
-from ros2_cosim.core.live.address import LOOPBACK, Address
 from ros2_cosim.core.realtime.pacing import parse_rate
 from ros2_cosim.vds import COMMAND_PORT, STATE_PORT
 
 if TYPE_CHECKING:  # imported by the commands themselves, to keep the other commands fast
     from ros2_cosim.vds.fleet import VehicleOutput
     from ros2_cosim.vds.fleet_settings import FleetSettings
-    from ros2_cosim.vds.serving.server import ServerSettings, VdsServer
+    from ros2_cosim.vds.server import ServerSettings, VdsServer
 
 #: From the centre of a vehicle in a row to the next one [m].
 SPACING_M: Final = 30.0
@@ -93,7 +93,7 @@ def serve(
 ) -> None:
     """Serve vehicles until interrupted."""
     from ros2_cosim.vds.free_run import FreeRunSettings
-    from ros2_cosim.vds.serving.server import ServerSettings, VdsServer
+    from ros2_cosim.vds.server import ServerSettings, VdsServer
     from ros2_cosim.vds.sockets import read_address
 
     go_on_without_output()

@@ -14,8 +14,8 @@ from typer.testing import CliRunner
 
 from ros2_cosim.cli.main import app
 from ros2_cosim.core.documents.run_files import FOXGLOVE_LAYOUT
+from ros2_cosim.core.kernel.address import Address
 from ros2_cosim.core.kernel.errors import ConfigurationError, ConnectionFailedError
-from ros2_cosim.core.live.address import Address
 from ros2_cosim.core.live.history import APART_NS, KEPT, KEPT_BYTES, KEPT_LATCHED, TopicHistory
 from ros2_cosim.core.realtime.run_control import Command, Request
 from ros2_cosim.core.record.bag_reader import read_bag

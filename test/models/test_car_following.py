@@ -153,7 +153,7 @@ def test_an_activation_takes_its_declared_processor_time(
         (TrafficSimulator, {"front": MOTION, "rear": MOTION, "start": "a"}, "start: found 'a'"),
         (TrafficSimulator, {"front": MOTION, "rear": MOTION, "weight": 1}, "weight: unknown key"),
         (RangeSensor, {"target_id": 1, "length": 0}, "length: found 0"),
-        (DrivingFunction, {"smoothing": 1.5}, "smoothing: found 1.5"),
+        (DrivingFunction, {"gain": 0.0}, "gain: found 0"),
     ],
 )
 def test_wrong_parameters_are_named(make: Any, parameters: dict[str, Any], what: str) -> None:

@@ -12,8 +12,8 @@ from typing import Any
 import pytest
 
 from ros2_cosim.core.documents.installed import share_file
+from ros2_cosim.core.kernel.address import Address
 from ros2_cosim.core.kernel.errors import ConfigurationError, ConnectionFailedError
-from ros2_cosim.core.live.address import Address
 from ros2_cosim.core.messages.catalogue import DEFAULT
 from ros2_cosim.core.record.bag_reader import read_bag
 from ros2_cosim.core.run.inproc import run_inproc

@@ -24,12 +24,12 @@ from ros2_cosim.core.process.seal import RUN_SECRET
 from ros2_cosim.core.run.request import RunOptions
 from ros2_cosim.core.scenario.schema import Scenario, make_scenario, save_scenario
 from ros2_cosim.ros.bringup.dds import Network, loopback_environment
+from ros2_cosim.ros.bringup.far_host import attend
 from ros2_cosim.ros.bringup.far_link import EndPart, Joined, Part, PartFailed, greet
+from ros2_cosim.ros.bringup.far_part import connect
 from ros2_cosim.ros.bringup.far_plan import network_of, read_part, write_parts
 from ros2_cosim.ros.bringup.plan import make_plan
 from ros2_cosim.ros.bringup.starter_channel import CHANNEL, AnyMessage, Failed, StarterChannel
-from ros2_cosim.ros.hosts.far_host import attend
-from ros2_cosim.ros.hosts.far_part import connect
 
 Told = Callable[[], list[str]]
 

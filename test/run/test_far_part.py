@@ -32,9 +32,9 @@ from ros2_cosim.ros.bringup.far_link import (
     Part,
     PartFailed,
 )
+from ros2_cosim.ros.bringup.far_part import connect, join
 from ros2_cosim.ros.bringup.far_plan import digest_of
 from ros2_cosim.ros.bringup.starter_channel import CHANNEL, EarlyLeave
-from ros2_cosim.ros.hosts.far_part import connect, join
 
 #: Prints its arguments and waits for its end; with "leave" it tells that a participant has left.
 PROGRAM = """

@@ -19,8 +19,8 @@ from ros2_cosim.core.scenario.grouping import grouped
 from ros2_cosim.core.scenario.held_ports import hold_ports
 from ros2_cosim.core.scenario.host_settings import HostSettings
 from ros2_cosim.core.scenario.schema import Scenario, load_scenario, make_scenario
+from ros2_cosim.ros.bringup.far_host import part_command
 from ros2_cosim.ros.bringup.plan import Process, make_plan
-from ros2_cosim.ros.hosts.far_host import part_command
 
 PLATOON = Path(__file__).parents[2] / "config" / "platoon.yaml"
 LAB = {"lab": {"address": "192.0.2.7"}}

@@ -15,7 +15,7 @@ from support.patience import HANG_S
 from ros2_cosim.vds.data_port.http_server import DataPort
 from ros2_cosim.vds.fleet_settings import read_settings
 from ros2_cosim.vds.free_run import FreeRunSettings
-from ros2_cosim.vds.serving.server import ServerSettings, VdsServer
+from ros2_cosim.vds.server import ServerSettings, VdsServer
 
 JSON = {"Content-Type": "application/json"}
 #: Paused runs do not depend on the machine; these vehicles move when they are told to.

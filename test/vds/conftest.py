@@ -8,7 +8,7 @@ from collections.abc import Iterator
 import pytest
 from support.vds_serving import Client, data_port
 
-from ros2_cosim.vds.serving.server import VdsServer
+from ros2_cosim.vds.server import VdsServer
 
 
 @pytest.fixture(scope="module")

@@ -13,7 +13,7 @@ from ros2_cosim.vds.controllable import ControlStatus
 from ros2_cosim.vds.data_port.api import DataPortApi
 from ros2_cosim.vds.data_port.http_server import DataPort
 from ros2_cosim.vds.data_port.view import BoxView, VehicleView, picture_of
-from ros2_cosim.vds.serving.server import VdsServer
+from ros2_cosim.vds.server import VdsServer
 
 
 def opened(browser: Browser, server: VdsServer, **options: object) -> None:

@@ -17,7 +17,7 @@ from support.vds_serving import Client
 from ros2_cosim.vds.data_port.messages import ChangeRunRequest, IoRequest, Target, TargetsRequest
 from ros2_cosim.vds.data_port.telemetry import Telemetry
 from ros2_cosim.vds.fleet_settings import read_settings
-from ros2_cosim.vds.serving.server import VdsServer
+from ros2_cosim.vds.server import VdsServer
 from ros2_cosim.world.vehicle import SEDAN
 
 

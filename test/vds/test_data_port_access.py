@@ -25,7 +25,7 @@ from ros2_cosim.vds.data_port.api import REQUESTER, DataPortApi
 from ros2_cosim.vds.data_port.http_server import DataPort
 from ros2_cosim.vds.data_port.routes import HttpAnswer
 from ros2_cosim.vds.data_port.view import NoChanges, picture_of
-from ros2_cosim.vds.serving.server import VdsServer
+from ros2_cosim.vds.server import VdsServer
 
 #: Most bytes of a request's body, and most connections.
 MAX_BODY, MAX_CONNECTIONS = 16_384, 32

@@ -25,7 +25,7 @@ from ros2_cosim.vds.client import VdsClient
 from ros2_cosim.vds.fleet_settings import read_settings
 from ros2_cosim.vds.free_run import FreeRunSettings
 from ros2_cosim.vds.participant import VdsPlant
-from ros2_cosim.vds.serving.server import ServerSettings, VdsServer
+from ros2_cosim.vds.server import ServerSettings, VdsServer
 from ros2_cosim.vds.sockets import CommandPorts, open_port
 from ros2_cosim.vds.vds1 import CommandPacket
 from ros2_cosim.world.vehicle import SEDAN

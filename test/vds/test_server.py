@@ -28,7 +28,7 @@ from ros2_cosim.vds.fleet_settings import FleetSettings, read_settings
 from ros2_cosim.vds.free_run import FreeRunSettings
 from ros2_cosim.vds.lock_step import LockStepMode
 from ros2_cosim.vds.replay import replay
-from ros2_cosim.vds.serving.server import ServerSettings, VdsServer
+from ros2_cosim.vds.server import ServerSettings, VdsServer
 from ros2_cosim.vds.sockets import CommandPorts, CommandReceiver, StateSender, read_address
 from ros2_cosim.vds.vehicle_plant import FAIL_SAFE, VehicleCommand
 

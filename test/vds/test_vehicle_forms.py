@@ -9,7 +9,7 @@ import pytest
 from support.patience import until
 from support.vds_serving import Client, data_port
 
-from ros2_cosim.vds.serving.server import VdsServer
+from ros2_cosim.vds.server import VdsServer
 from ros2_cosim.world.vehicle import SEDAN
 
 

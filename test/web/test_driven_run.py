@@ -21,9 +21,9 @@ from support.stranger import USER, Program, http, program
 from typer.testing import CliRunner
 
 from ros2_cosim.cli.main import app
+from ros2_cosim.core.kernel.address import LOOPBACK, Address
 from ros2_cosim.core.kernel.errors import ConfigurationError
 from ros2_cosim.core.kernel.time import parse_duration
-from ros2_cosim.core.live.address import LOOPBACK, Address
 from ros2_cosim.core.record.summary import Summary
 from ros2_cosim.core.run.bringup import bring_up
 from ros2_cosim.core.run.inproc import InprocRun, run_inproc

@@ -15,9 +15,9 @@ from collections.abc import Callable
 from typing import Any
 
 from ros2_cosim.core.documents.extras import need_extra
+from ros2_cosim.core.kernel.address import Address
 from ros2_cosim.core.kernel.errors import ConnectionFailedError
 from ros2_cosim.core.kernel.graph import Graph
-from ros2_cosim.core.live.address import Address
 from ros2_cosim.core.live.history import TopicHistory
 from ros2_cosim.core.messages.catalogue import DEFAULT as CATALOGUE
 from ros2_cosim.core.messages.sink import Sink

@@ -356,20 +356,22 @@ def _inherited(defs: dict[str, Any]) -> None:
                 heirs.setdefault(base, []).append(name)
     for base, names in heirs.items():
         own = [base.model_fields[field].alias or field for field in _declared(base)]
-        first, *others = [defs[name] for name in names]
-        common = {
-            key: first["properties"][key]
-            for key in own
-            if key in first["properties"]
-            and all(o["properties"].get(key) == first["properties"][key] for o in others)
-        }
-        if not others or not common:
+        kinds = [defs[name] for name in names]
+        common: dict[str, Any] = {}
+        for key in own:  # an heir may have one in a narrower form
+            entries = [kind["properties"][key] for kind in kinds if key in kind["properties"]]
+            most = max(entries, key=entries.count, default=None)
+            if entries.count(most) > 1:
+                common[key] = most
+        if not common:
             continue
-        needed = [key for key in first.get("required", ()) if key in common]
-        shared = {"properties": common, "required": needed, "type": "object"}
-        defs[base.__name__] = {**shared, "title": base.__name__}
-        for kind in (first, *others):
-            kind["properties"] = _without(kind["properties"], common)
+        needed = [key for key in kinds[0].get("required", ()) if key in common]
+        defs[base.__name__] = {
+            "properties": common, "required": needed, "type": "object", "title": base.__name__
+        }  # fmt: skip
+        for kind in kinds:
+            given = kind["properties"]
+            kind["properties"] = {k: e for k, e in given.items() if common.get(k) != e}
             kind["required"] = [key for key in kind.get("required", ()) if key not in common]
             kind.setdefault("allOf", []).append({"$ref": f"#/$defs/{base.__name__}"})
             if not kind.pop("additionalProperties", True):

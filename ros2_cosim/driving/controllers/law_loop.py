@@ -25,6 +25,7 @@ from ros2_cosim.driving.controllers.theory import (
     smallest_time_gap,
 )
 from ros2_cosim.world.vehicle import VEHICLES
+from ros2_cosim.world.vehicle.pedal_table import read_pedal_table
 
 #: Parameters that make a model a controller with a control law.
 CONTROLLER: Final = ("law", "time_gap")
@@ -83,7 +84,7 @@ def law_in_use(scenario: Scenario, name: str) -> LawInUse:
     """
     participant = scenario.participants[name]
     given = dict(participant.parameters)
-    vehicle = VEHICLES[given.get("vehicle", "sedan")]
+    lag = _lag(given.get("vehicle", "sedan"), Path(scenario.base_directory))
     period = _period(scenario, participant.inputs["objects"].source[0]) or _DEFAULT_PERIOD_NS
     ages = [
         _ages(scenario, participant.inputs[port].source[0])
@@ -92,7 +93,6 @@ def law_in_use(scenario: Scenario, name: str) -> LawInUse:
     ]
     set_speed = float(given.get("set_speed", math.inf))
     speed = _leaders_speed(scenario) or set_speed / 1.5
-    lag = 0.5 * (vehicle.throttle_lag + vehicle.brake_lag)
     mean, oldest = (max(age) for age in zip(*ages, strict=True)) if ages else (0.0, 0.0)
     return LawInUse(
         given.get("law", "path_cacc"),
@@ -107,6 +107,14 @@ def law_in_use(scenario: Scenario, name: str) -> LawInUse:
         oldest,
         Path(scenario.base_directory),
     )
+
+
+def _lag(vehicle: str, base_directory: Path) -> float:
+    """The mean lag of throttle and brake of a vehicle, or of that of a pedal map [s]."""
+    known = VEHICLES.get(vehicle)
+    if known is None:
+        return read_pedal_table(base_directory / vehicle).lag
+    return 0.5 * (known.throttle_lag + known.brake_lag)
 
 
 def doubts(scenario: Scenario) -> list[str]:

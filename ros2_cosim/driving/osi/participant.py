@@ -11,9 +11,9 @@ from pydantic import Field
 
 from ros2_cosim.core.documents.extras import need_extra
 from ros2_cosim.core.documents.settings import Name, Section
+from ros2_cosim.core.kernel.address import Address
 from ros2_cosim.core.kernel.model import FullModel, Port, Traits
 from ros2_cosim.core.kernel.participant import ModelContext, Step
-from ros2_cosim.core.live.address import Address
 from ros2_cosim.core.messages.catalogue import DEFAULT
 from ros2_cosim.core.messages.message_types import (
     ACCELERATION,

@@ -15,8 +15,8 @@ from contextlib import suppress
 from typing import Final
 
 from ros2_cosim.core.documents.files import cause_of
+from ros2_cosim.core.kernel.address import Address
 from ros2_cosim.core.kernel.errors import ConnectionFailedError
-from ros2_cosim.core.live.address import Address
 from ros2_cosim.core.sockets.peers import ADMISSION
 
 #: So many messages may wait for one reader, and so many readers may be there.

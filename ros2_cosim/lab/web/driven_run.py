@@ -16,12 +16,12 @@ from contextlib import ExitStack
 from functools import partial
 from typing import Any
 
+from ros2_cosim.core.kernel.address import Address
 from ros2_cosim.core.kernel.errors import ConfigurationError
 from ros2_cosim.core.kernel.layers import bare
 from ros2_cosim.core.kernel.participant import Sample
 from ros2_cosim.core.kernel.random_streams import load_generator
 from ros2_cosim.core.kernel.time import format_ns
-from ros2_cosim.core.live.address import Address
 from ros2_cosim.core.realtime.run_control import Answer, Command, Request
 from ros2_cosim.core.record.summary import Summary
 from ros2_cosim.core.run.inproc import SEEN_NS, InprocRun

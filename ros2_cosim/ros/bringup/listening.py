@@ -7,8 +7,8 @@ import os
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
+from ros2_cosim.core.kernel.address import LOOPBACK, Address
 from ros2_cosim.core.kernel.listening import Listening, PortUse
-from ros2_cosim.core.live.address import LOOPBACK, Address
 from ros2_cosim.core.run.request import RunOptions
 from ros2_cosim.core.scenario.declaration import declare_all
 from ros2_cosim.core.scenario.held_ports import server_sockets

@@ -5,7 +5,7 @@ import sys
 from pathlib import Path
 
 from ros2_cosim.core.process.processes import run_main
-from ros2_cosim.ros.hosts.far_host import attend
+from ros2_cosim.ros.bringup.far_host import attend
 
 
 def main() -> int:

@@ -134,7 +134,7 @@ def make_command(
     ) -> None:
         """Start a server that speaks the CARLA 0.9.16 client protocol, without graphics."""
         # Imported late: the command line `cosim` shows this command without loading a simulator.
-        from ros2_cosim.core.live.address import Address
+        from ros2_cosim.core.kernel.address import Address
         from ros2_cosim.world.headless.maps import MapLibrary, own_maps
         from ros2_cosim.world.headless.server import Server
 

@@ -43,9 +43,9 @@ from ros2_cosim.ros.bringup.far_link import (
     PartFailed,
     greet,
 )
+from ros2_cosim.ros.bringup.far_news import News
 from ros2_cosim.ros.bringup.far_plan import own_address_towards, read_part
 from ros2_cosim.ros.bringup.starter_channel import EarlyLeave, Required, Starter
-from ros2_cosim.ros.hosts.far_news import News
 
 #: What the part runs there.
 MODULE = "ros2_cosim.cli.main"

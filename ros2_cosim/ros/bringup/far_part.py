@@ -47,6 +47,7 @@ from ros2_cosim.ros.bringup.far_link import (
     PartFailed,
     greet,
 )
+from ros2_cosim.ros.bringup.far_news import News
 from ros2_cosim.ros.bringup.far_plan import digest_of, package_files
 from ros2_cosim.ros.bringup.guard import Guard
 from ros2_cosim.ros.bringup.plan import Process
@@ -58,7 +59,6 @@ from ros2_cosim.ros.bringup.starter_channel import (
     Starter,
     StarterChannel,
 )
-from ros2_cosim.ros.hosts.far_news import News
 
 #: Between two looks at the connection and at the processes [s].
 _POLL_S = 0.05
