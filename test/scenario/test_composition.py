@@ -263,6 +263,7 @@ def test_the_gap_between_vehicles_counts_from_their_ends(tmp_path: Path) -> None
 
 
 STORY = ROOT / "config" / "openscenario" / "overtaking.xosc"
+JOIN = ROOT / "config" / "library" / "join.yaml"
 #: Key that is gone -> where a scenario has its place, and what is set there.
 GONE_AT = {
     "openscenario": (STORY, "{}=1"),
@@ -272,7 +273,7 @@ GONE_AT = {
     "loss": (PLATOON, "participants.v2v.parameters.loss={{p_gb: 0, p_bg: 0, {last}: 1}}"),
     "parameters.radio": (PLATOON, "participants.v2v.parameters.radio={{{last}: 1}}"),
     "parameters.denm": (PLATOON, "participants.v2v.parameters.denm={{{last}: 1}}"),
-    "parameters.manoeuvre": (PLATOON, "participants.cacc2.parameters.manoeuvre={{{last}: 1}}"),
+    "parameters.manoeuvre": (JOIN, "participants.cacc3.parameters.manoeuvre.{last}=1"),
     "coupling": (PLATOON, "participants.cacc1.coupling={{lateness: {{probability: 1, {last}: 1}}}}"),
     "ros_bridge": (PLATOON, "ros_bridge={{{last}: world}}"),
     "autoware": (PLATOON, "autoware={{{last}: world}}"),
