@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The page about handlers, services and calls: its example runs, and its tables are the code."""
+"""The page about handlers, services and calls: its example runs."""
 
 from __future__ import annotations
 
@@ -11,7 +11,6 @@ import sys
 from pathlib import Path
 
 import pytest
-
 
 DOCS = Path(__file__).resolve().parents[2] / "docs"
 PAGE = (DOCS / "services.md").read_text(encoding="utf-8")

@@ -274,7 +274,10 @@ GONE_AT = {
     "parameters.radio": (PLATOON, "participants.v2v.parameters.radio={{{last}: 1}}"),
     "parameters.denm": (PLATOON, "participants.v2v.parameters.denm={{{last}: 1}}"),
     "parameters.manoeuvre": (JOIN, "participants.cacc3.parameters.manoeuvre.{last}=1"),
-    "coupling": (PLATOON, "participants.cacc1.coupling={{lateness: {{probability: 1, {last}: 1}}}}"),
+    "coupling": (
+        PLATOON,
+        "participants.cacc1.coupling={{lateness: {{probability: 1, {last}: 1}}}}",
+    ),
     "ros_bridge": (PLATOON, "ros_bridge={{{last}: world}}"),
     "autoware": (PLATOON, "autoware={{{last}: world}}"),
 }
