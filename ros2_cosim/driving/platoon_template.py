@@ -28,7 +28,7 @@ from ros2_cosim.core.kernel.errors import ConfigurationError
 from ros2_cosim.core.kernel.time import format_ns
 from ros2_cosim.core.scenario.templates import Template
 from ros2_cosim.core.scene.manoeuvres import highest_speed
-from ros2_cosim.core.scene.scene import DEFAULT_SIZE, DriverSettings, LanePlace
+from ros2_cosim.core.scene.scene import DEFAULT_SIZE, DriverSettings, LaneStation
 from ros2_cosim.core.scene.world_outputs import base_link, usual_world, world_outputs
 
 #: Each sensor reads the odometry of all vehicles: their connections grow with the square.
@@ -113,7 +113,7 @@ class SensorTemplate(Section):
         return more
 
 
-class PlatoonTemplate(LanePlace, Template):
+class PlatoonTemplate(LaneStation, Template):
     """A platoon: ``leader``, ``follower1``, ``follower2``, ... in one lane, the leader in front.
 
     The leader starts at the place, the followers behind it with the gap of the spacing policy.

@@ -24,7 +24,7 @@ from ros2_cosim.core.documents.settings import (
 from ros2_cosim.core.documents.xml_reader import MAX_BYTES
 from ros2_cosim.core.kernel.errors import ConfigurationError
 from ros2_cosim.core.kernel.time import to_seconds
-from ros2_cosim.core.scene.scene import LanePlace
+from ros2_cosim.core.scene.scene import LaneStation
 from ros2_cosim.vds.actuator import ActuatorLimits, ActuatorSettings
 from ros2_cosim.vds.fleet import Fleet, SessionSettings, VehicleSession
 from ros2_cosim.vds.vehicle_plant import (
@@ -141,7 +141,7 @@ class SteeringSettings(Section):
     arm: _Positive = Field(default=TYPICAL_STEERING.arm, description="of the tie rods [m]")
 
 
-class StartSettings(LanePlace):
+class StartSettings(LaneStation):
     """A place on a road, heading in the driving direction of the lane."""
 
     s: Annotated[Number, Field(ge=0)] = Field(description="station of the footprint's centre [m]")

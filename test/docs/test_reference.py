@@ -85,8 +85,8 @@ def test_a_class_that_several_sections_derive_from_or_hold_is_defined_once() -> 
     assert (
         "FieldFault" in str(defs["faults.bias"]) and "field" not in defs["faults.bias"]["required"]
     )
-    assert defs["LanePlace"]["properties"].keys() == {"lane", "s", "road"}
+    assert defs["LaneStation"]["properties"].keys() == {"lane", "s", "road"}
     for heir in ("platoon", "scene.ObjectSettings", "scene.RoadblockSettings"):
-        assert {"$ref": "#/$defs/LanePlace"} in defs[heir]["allOf"]
+        assert {"$ref": "#/$defs/LaneStation"} in defs[heir]["allOf"]
         assert not defs[heir]["unevaluatedProperties"]
     assert [name for name in defs if name.endswith("MapOrigin")] == ["MapOrigin"]

@@ -46,7 +46,7 @@ class DriverSettings(Section):
     )
 
 
-class LanePlace(Section):
+class LaneStation(Section):
     """A place on a lane."""
 
     lane: Whole = Field(description="OpenDRIVE lane")
@@ -103,7 +103,7 @@ class SceneVehicleSettings(BoxSettings):
     )
 
 
-class ObjectSettings(BoxSettings, LanePlace):
+class ObjectSettings(BoxSettings, LaneStation):
     """One object on the road: it stands still, unless messages of an input place it."""
 
     blueprint: str | None = Field(
@@ -111,7 +111,7 @@ class ObjectSettings(BoxSettings, LanePlace):
     )
 
 
-class RoadblockSettings(LanePlace):
+class RoadblockSettings(LaneStation):
     """A row of barriers across a lane."""
 
     count: Annotated[Whole, Field(ge=1, le=100)] = Field(
