@@ -30,6 +30,8 @@ OTHER_PAGES = {
 #: The front page of the site says what the README says.
 PLACES = {**OTHER_PAGES, "README.md": "index.md"}
 FRONT_PAGE = "docs/index.md"
+#: The ones of ``docs/conf.py``, and the look of the site, which rosdoc2 brings itself.
+EXTENSIONS = "myst_parser,sphinx.ext.autodoc,buildtools.site_look"
 #: The search would find old things first.
 NOT_SEARCHED = "CHANGELOG.md"
 _CODE = re.compile(r"^```.*?^```$|`[^`\n]+`", re.DOTALL | re.MULTILINE)
@@ -130,6 +132,7 @@ def build(source: Path, site: Path, log: TextIO | None = None) -> int:
         shutil.rmtree(place, ignore_errors=True)
     gather(source)
     command = [sys.executable, "-m", "sphinx", "-b", "html", "-q", "-W", "--keep-going"]
+    command += ["-D", f"extensions={EXTENSIONS}"]
     path = os.pathsep.join([str(ROOT), *filter(None, [os.environ.get("PYTHONPATH")])])
     done = subprocess.run(
         [*command, "-d", str(doctrees), str(source), str(site)],

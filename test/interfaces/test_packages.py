@@ -39,7 +39,8 @@ def test_packages_are_found_at_any_depth(tmp_path: Path) -> None:
 
 
 def test_wide_strings_are_no_message_of_the_package(tmp_path: Path) -> None:
-    text = "wstring data\nwstring[] more\nwstring[<=5] few\n"
+    plain = "wstring data\nwstring[] more\nwstring[<=5] few\n"
+    text = f"{plain}wstring<=9 short\nwstring<=9[<=5] both\n"
     (found,) = find_packages(write(tmp_path, "w_msgs", {"msg/WString.msg": text}), "here")
     assert needed_packages(found) == set()
 

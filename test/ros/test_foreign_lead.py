@@ -84,7 +84,7 @@ def test_a_node_gives_the_same_whether_it_is_led_or_not(
 )
 def test_a_program_of_another_interpreter_is_run_as_it_is(command: list[str], place: int) -> None:
     lead = Lead(["/in"], {"/out": []}, lambda: None)
-    found = lead.command(command)
+    found = lead.command(command, 1)
     lead.close()
     assert found[3:] == (command[place:] if place else [])
 

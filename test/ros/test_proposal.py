@@ -87,13 +87,15 @@ def test_remappings_of_the_command_are_those_of_its_ports() -> None:
 
 def test_nodes_of_one_process_keep_their_names_and_talk() -> None:
     process = looked(node("/a", [end("/x")], [end("/y")]), node("/b", [end("/y")]), timers=None)
-    parts, _ = written(process)
+    parts, notes = written(process)
     assert parts["a"]["parameters"]["remap"] == {"b:__node": "b"}
+    assert any("a: its nodes talk by /y, which needs the same number" in note for note in notes)
     assert parts["a"]["parameters"]["outputs"] == {"y": {"topic": "/y"}}
     assert parts["a"]["inputs"] == {"x": "stand_in.x"}
     # One that can be led may say any number of things to itself.
     process = looked(node("/a", [], [end("/y")]), node("/b", [end("/y")]), timers=((MS, True),))
-    parts, _ = written(process)
+    parts, notes = written(process)
+    assert not notes
     told = {"topic": "/y", "expect": "any", "take": "last"}
     assert parts["a"]["parameters"]["outputs"] == {"y": told}
 

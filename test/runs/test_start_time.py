@@ -12,6 +12,9 @@ from runs.cosim_process import PLATOON, ROOT, cosim, left_processes, user_enviro
 
 pytest.importorskip("rclpy")
 
+from ros2_cosim.core.messages.catalogue import DEFAULT as CATALOGUE
+from ros2_cosim.core.record.bag_reader import read_bag
+
 START = "start_time=2023-11-14T22:13:20.120Z"
 START_NS = 1_700_000_000_120_000_000
 
@@ -72,3 +75,40 @@ def test_a_foreign_node_lives_in_that_time(tmp_path: Path) -> None:
     plain = run(runs, scenario, "composed")
     assert found[0]["trace_sha256"] == found[1]["trace_sha256"] != plain["trace_sha256"]
     assert found[0]["steps"] == plain["steps"]
+
+
+STAMPED = """
+name: stamped
+duration: 40ms
+participants:
+  a:
+    model: support.gate_models:Stamps
+    period: 20ms
+    outputs: {path: {type: nav_msgs/msg/Path, topic: /path}}
+  b:
+    model: support.gate_models:StampReader
+    inputs: {path: a.path}
+    activation: {any: [path]}
+    outputs: {number: {type: std_msgs/msg/Float64, topic: /b}}
+"""
+
+
+def test_a_stamp_that_nobody_sets_stays_zero(tmp_path: Path) -> None:
+    """On the wire, and in what a reader gets of it, in each shape."""
+    scenario = tmp_path / "stamped.yaml"
+    scenario.write_text(STAMPED)
+    runs = tmp_path / "runs"
+    runs.mkdir()
+    found = [run(runs, scenario, shape, START) for shape in ("inproc", "composed", "ros")]
+    assert len({each["trace_sha256"] for each in found}) == 1
+    shown, read = [], []
+    for message in read_bag(runs / "inproc0" / "bag"):
+        value: Any = CATALOGUE.codec(message.type_name).decode(message.data)[2]
+        if message.topic == "/path":
+            shown.append([tuple(pose.header.stamp) for pose in value.poses])
+        elif message.topic == "/b":
+            read.append(value.data)
+    now = [divmod(START_NS + n * 20_000_000, 10**9) for n in range(2)]
+    # A time in a message of the start is that of the start.
+    assert shown == [[now[0], now[0]], [(0, 0), now[1]]]
+    assert read == [0.0, 0.0]

@@ -9,6 +9,8 @@ from typing import Any
 
 from ros2_cosim.core.kernel.model import Model
 from ros2_cosim.core.kernel.participant import ModelContext, Step
+from ros2_cosim.core.kernel.time import SECOND
+from ros2_cosim.core.messages.catalogue import DEFAULT as CATALOGUE
 from ros2_cosim.core.messages.raw import RawMessage
 from ros2_cosim.core.messages.records import ControlCommand
 from ros2_cosim.world.vehicle import VEHICLES, pedals_for
@@ -116,3 +118,28 @@ class Pedals(Model):
         wanted = demand.value.ax
         throttle, brake = pedals_for(self._vehicle, wanted, odometry.value.vx)
         return {"control": ControlCommand(wanted, throttle, brake, 0.0)}
+
+
+class Stamps(Model):
+    """Sends a path of two poses: one with a stamp that it does not set, and one of now."""
+
+    def activate(self, step: Step) -> Mapping[str, Any]:
+        """Send it."""
+        part = CATALOGUE.part
+        header: Any = part("std_msgs/msg/Header")
+        time: Any = part("builtin_interfaces/msg/Time")
+        pose: Any = part("geometry_msgs/msg/PoseStamped")
+        path: Any = CATALOGUE.record("nav_msgs/msg/Path")
+        now = header(time(*divmod(step.time, SECOND)), "map")
+        return {"path": path((pose(), pose(header=now)))}
+
+
+class StampReader(Model):
+    """Sends what it reads in the first stamp of the newest path [s]."""
+
+    def activate(self, step: Step) -> Mapping[str, Any]:
+        """Send the time that counts from the start."""
+        newest = step.latest["path"]
+        assert newest is not None
+        stamp = newest.value.poses[0].header.stamp
+        return {"number": number(stamp.sec + stamp.nanosec / SECOND)}

@@ -116,6 +116,7 @@ def bind(
     paths: Mapping[str, str] | None = None,
     skip: int = 0,
     start_ns: int = 0,
+    at_start: bool = False,
 ) -> Structure:
     """Bind a NamedTuple class to a message type.
 
@@ -124,17 +125,20 @@ def bind(
         field is mapped to are sent as zero. Without it every field must have its namesake
         (``class_`` is that of ``class``, a word of Python).
     :param skip: so many leading fields of the message are left to the caller
-    :param start_ns: what is 0 in a record is this time in a message [ns]
+    :param start_ns: the start of the run is 0 in a record, and this time in a message [ns]
+    :param at_start: whether the message is sent at the start. In a later one a
+        ``builtin_interfaces/Time`` of 0 is a stamp that nobody has set, and stays 0
     :raises ConfigurationError: record and message do not fit
     """
-    return _Binder(type_name, lookup, start_ns).structure(type_name, record, paths, skip)
+    return _Binder(type_name, lookup, start_ns, at_start).structure(type_name, record, paths, skip)
 
 
 class _Binder:
-    def __init__(self, type_name: str, lookup: Lookup, start_ns: int) -> None:
+    def __init__(self, type_name: str, lookup: Lookup, start_ns: int, at_start: bool) -> None:
         self._root = type_name
         self._lookup = lookup
         self.start_ns = start_ns
+        self._at_start = at_start
 
     def structure(
         self, type_name: str, record: type, paths: Mapping[str, str] | None = None, skip: int = 0
@@ -159,7 +163,9 @@ class _Binder:
         if wire.type == "string":
             return Structure([Text(path, True, wire.text_limit)])
         inner = self.structure(wire.type, hint)
-        return _moved(inner, self.start_ns) if wire.type == _TIME and self.start_ns else inner
+        if wire.type == _TIME and self.start_ns:
+            return _moved(inner, self.start_ns, self._at_start)
+        return inner
 
     def unbound(self, wire: Field, path: str) -> list[Item]:
         """Items of a field that no record field is bound to."""
@@ -283,14 +289,19 @@ class _Walk:
         return Structure(self._items, flatten, build, False)
 
 
-def _moved(time: Structure, start_ns: int) -> Structure:
-    """A time that counts from the start in the record, and as ROS does in the message."""
+def _moved(time: Structure, start_ns: int, at_start: bool) -> Structure:
+    """A time that counts from the start in the record, and as ROS does in the message.
+
+    For ROS a time of 0 is one that nobody has set.
+    """
 
     def flatten(value: Any) -> Sequence[Any]:
-        return divmod(value[0] * _NS_PER_S + value[1] + start_ns, _NS_PER_S)
+        since_ns = value[0] * _NS_PER_S + value[1]
+        return divmod(since_ns + start_ns if since_ns or at_start else 0, _NS_PER_S)
 
     def build(values: Sequence[Any]) -> Any:
-        return time.build(divmod(values[0] * _NS_PER_S + values[1] - start_ns, _NS_PER_S))
+        shown_ns = values[0] * _NS_PER_S + values[1]
+        return time.build(divmod(shown_ns - start_ns if shown_ns else 0, _NS_PER_S))
 
     return Structure(time.items, flatten, build, False)
 

@@ -187,7 +187,8 @@ class Catalogue:
 
         :param frame_id: written to the header
         :param start_ns: when the run starts, as ROS counts [ns]; stamps and the times in records
-            count from there, those in messages do not
+            count from there, those in messages do not. A time in a record that nobody has set is
+            0 there, too, unless the message is one of the start
         :param constants: values of other texts that the record lacks, by their path with
             ``.`` as ``__`` (``child_frame_id=...``)
         :raises ConfigurationError: unknown type, or a constant that the message lacks
@@ -198,12 +199,29 @@ class Catalogue:
         return self._codecs[key]
 
     def _make_codec(
-        self, type_name: str, frame_id: str, start_ns: int, constants: Mapping[str, str]
+        self,
+        type_name: str,
+        frame_id: str,
+        start_ns: int,
+        constants: Mapping[str, str],
+        *,
+        at_start: bool = False,
     ) -> CdrCodec:
         record = self.record(type_name)
         has_header, has_seq, skip = self._lead(type_name)
         paths = self._paths.get(type_name)
-        structure = bind(type_name, record, self.fields, paths=paths, skip=skip, start_ns=start_ns)
+        structure = bind(
+            type_name,
+            record,
+            self.fields,
+            paths=paths,
+            skip=skip,
+            start_ns=start_ns,
+            at_start=at_start,
+        )
+        first = None
+        if start_ns and not at_start:
+            first = self._make_codec(type_name, frame_id, start_ns, constants, at_start=True)
         given = {name.replace("__", "."): value for name, value in constants.items()}
         texts = {i.path for i in structure.items if isinstance(i, Text) and not i.bound}
         for path in given:
@@ -220,6 +238,7 @@ class Catalogue:
             constants=given,
             encode_raw=lambda stamp_ns, seq, message: raw().encode(stamp_ns, seq, message),
             start_ns=start_ns,
+            at_start=first,
         )
 
     def _raw(self, type_name: str, *, start_ns: int, **constants: str) -> RawCodec:

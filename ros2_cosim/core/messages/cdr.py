@@ -100,6 +100,8 @@ class CdrCodec(WireCodec):
     :ivar has_seq: the message carries the sequence number behind its header
     :param encode_raw: encodes a raw message of the type
     :param start_ns: a stamp of 0 is this time in the message [ns]
+    :param at_start: the codec of messages with a stamp of 0, if these have a start that ROS counts
+        from elsewhere
     """
 
     def __init__(
@@ -114,8 +116,10 @@ class CdrCodec(WireCodec):
         constants: Mapping[str, str],
         encode_raw: Callable[[int, int, RawMessage], bytes],
         start_ns: int = 0,
+        at_start: CdrCodec | None = None,
     ) -> None:
         self._encode_raw = encode_raw
+        self._at_start = at_start
         self._start_ns = start_ns
         self.type_name = type_name
         self.record = record
@@ -170,6 +174,8 @@ class CdrCodec(WireCodec):
         # Looked for first: a record of a text, and bytes, would take its two fields for its own.
         if type(record) is RawMessage:
             return self._encode_raw(stamp_ns, seq, record)
+        if stamp_ns == 0 and self._at_start is not None:
+            return self._at_start.encode(stamp_ns, seq, record)
         structure = self._structure
         try:
             values = record if self._flat else structure.flatten(record)

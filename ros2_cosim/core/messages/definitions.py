@@ -51,6 +51,7 @@ SEQUENCE = -1
 #: What the wire carries for a message without fields.
 EMPTY = "uint8 structure_needs_at_least_one_member\n"
 _COMMENT = re.compile(r"\s*(#|$)")
+_WIDE = re.compile(r"(\s*wstring)<=\d+")
 _TYPE_NAME = re.compile(r"[a-z][a-z0-9_]*/msg/[A-Z][A-Za-z0-9]*")
 
 
@@ -127,6 +128,8 @@ def types_in(text: str, type_name: str) -> Typesdict:
     """
     # Of the time that comments and the parser take, comments take nearly a half.
     lines = [line for line in text.splitlines() if not _COMMENT.match(line)]
+    # Nor does it know the limit of a wide string, of which only the name is wanted here.
+    lines = [_WIDE.sub(r"\1", line, count=1) for line in lines]
     return get_types_from_msg("\n".join(lines), type_name)
 
 

@@ -78,7 +78,7 @@ def look_at(settings: ForeignSettings, base_directory: Path, where: str) -> Look
         lead = Lead([], {}, patience.check)
         stack.callback(lead.close)
         command = foreign_command(settings, base_directory, {}, where)
-        led = lead.command(command)
+        led = lead.command(command, seed=0)
         environment = foreign_environment(settings)
         inherited = [lead.there.fileno()]
         process = ForeignProcess(led or command, environment, where, inherited, quiet=True)

@@ -22,6 +22,8 @@ from ros2_cosim.ros.foreign.foreign_topics import COMMON, ForeignMessage, Foreig
 from ros2_cosim.ros.foreign.led_program import Frames
 
 _POLL_S = 0.02
+#: The kernel reads so much of a script to find its interpreter.
+_LONGEST_LINE = 256
 
 
 class Lead:
@@ -49,20 +51,24 @@ class Lead:
         #: Wall time [ns] at which the callbacks of the last activation had returned.
         self.done_ns = 0
         self._account: dict[str, Any] = {}
+        self._asked = ""
         #: Topic -> how often it was written, when the program has ended; None: it has not said so.
         self.written: dict[str, int] | None = None
 
-    def command(self, command: Sequence[str]) -> list[str]:
-        """The command line that runs a Python program so that it can be led.
+    def command(self, command: Sequence[str], seed: int, *, leads: bool = True) -> list[str]:
+        """The command line that runs a Python program with seeds, and so that it can be led.
 
         :param command: as it would be run otherwise
+        :param seed: of its random numbers
+        :param leads: whether it may be led
         :returns: empty: another interpreter runs it
         """
-        place = _python_program(command)
-        if not place:
+        words = _python_program(command)
+        if not words:
             return []
-        given = json.dumps({"stream": self.there.fileno(), "outputs": self._outputs})
-        return [sys.executable, led_program.__file__, given, *command[place:]]
+        outputs = self._outputs if leads else None
+        given = {"stream": self.there.fileno(), "seed": seed, "outputs": outputs}
+        return [sys.executable, led_program.__file__, json.dumps(given), *words]
 
     def introduced(self) -> bool:
         """Whether the node has said what it reads and writes; waited for a little."""
@@ -158,6 +164,7 @@ class Lead:
                 sleep(_POLL_S)
             return None
         self._account = document.get("account", self._account)
+        self._asked = document.get("asked", self._asked)
         if "ended" in document:
             self.written = dict(zip(self._outputs, document["ended"], strict=True))
             return None
@@ -167,6 +174,14 @@ class Lead:
             else:
                 self.done_ns = time_ns
         return document
+
+    @property
+    def asked(self) -> str:
+        """Where the program has asked the operating system for random numbers; empty: nowhere."""
+        deadline = monotonic() + _POLL_S  # one that says more and more is not heard out
+        while not self._asked and self._take() is not None and monotonic() < deadline:
+            pass
+        return self._asked
 
     def hear_out(self) -> None:
         """Take the last that a program has said, which has ended."""
@@ -185,10 +200,27 @@ def _serves(writer: Sequence[Any], reader: Sequence[Any]) -> bool:
     return bool(writer[1] == reader[1] and writer[2] >= reader[2] and writer[3] >= reader[3])
 
 
-def _python_program(command: Sequence[str]) -> int:
-    """Where a program of this interpreter begins in its command line; 0: another one runs it."""
-    if len(command) < 2 or which(command[0]) != sys.executable:
-        return 0
-    if command[1] == "-m" and len(command) > 2:
-        return 1
-    return int(not command[1].startswith("-") and Path(command[1]).is_file())
+def _python_program(command: Sequence[str]) -> Sequence[str]:
+    """A program of this interpreter in a command line, and its arguments; empty: none is."""
+    first = which(command[0]) or ""
+    if _is_own(first):
+        named = len(command) > 2 and command[1] == "-m"
+        is_file = len(command) > 1 and command[1][:1] != "-" and Path(command[1]).is_file()
+        return command[1:] if named or is_file else ()
+    return (first, *command[1:]) if first and _is_own(_interpreter(Path(first))) else ()
+
+
+def _is_own(interpreter: str) -> bool:
+    """Whether an interpreter is this one, under any of its names in its own directory."""
+    own, path = Path(sys.executable), Path(interpreter)
+    return bool(interpreter) and path.parent == own.parent and path.samefile(own)
+
+
+def _interpreter(script: Path) -> str:
+    """The interpreter in the first line of a script, if it is given nothing but the script."""
+    with script.open("rb") as file:
+        first = file.readline(_LONGEST_LINE).decode(errors="replace").split()
+    if first[:1] == ["#!/usr/bin/env"] and len(first) == 2:
+        return which(first[1]) or ""
+    found = first[0][2:] if len(first) == 1 and first[0].startswith("#!") else ""
+    return found if Path(found).is_file() else ""

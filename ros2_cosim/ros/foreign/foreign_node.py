@@ -17,6 +17,7 @@ from typing import Any, NamedTuple
 from ros2_cosim.core.kernel.errors import ConfigurationError
 from ros2_cosim.core.kernel.graph import Graph
 from ros2_cosim.core.kernel.participant import ModelContext, Sample, Step
+from ros2_cosim.core.kernel.random_streams import stream_key
 from ros2_cosim.core.kernel.time import format_ns
 from ros2_cosim.core.messages.bundles import items_of
 from ros2_cosim.core.messages.catalogue import DEFAULT as CATALOGUE
@@ -56,6 +57,8 @@ from ros2_cosim.ros.node.writers import clock_message
 
 #: The adapter gives up before the clock's watchdog does, for it knows more of the cause.
 _SHARE_OF_WATCHDOG = 2 / 3
+#: The stream that seeds the random numbers of a node's own program.
+_SEEDS = "program"
 #: As :data:`LATER_LOOKS`, of a node that is led: it is known to be in one executor.
 _LATER_LOOKS_LED = 100
 #: How long the discovery of a node's readers may take [s]; it decides about an error message only.
@@ -114,6 +117,7 @@ class ForeignNodeAdapter:
             self._first_clock = max(0, (spec.first_time or 0) - spec.period_ns)
         self._barrier = settings.barrier != "none"
         self._patience = Patience(name, patience_s)
+        #: The way to a Python program, whether or not it is led.
         self._lead: Lead | None = None
         self._topics = topics = ForeignTopics(
             name,
@@ -194,9 +198,10 @@ class ForeignNodeAdapter:
         lead = Lead(inputs, outputs, self._patience.check)
         try:
             command = foreign_command(settings, context.base_directory, self._remappings(), where)
-            if settings.barrier == "lead" and (led := lead.command(command)):
+            seed = stream_key(context.run_seed, name, _SEEDS)
+            if led := lead.command(command, seed, leads=settings.barrier == "lead"):
                 command, self._lead = led, lead
-            environment, there = foreign_environment(settings), lead.there.fileno()
+            environment, there = foreign_environment(settings, seed), lead.there.fileno()
             self._process = ForeignProcess(command, environment, where, [there])
         except ConfigurationError:
             self.close()
@@ -244,7 +249,7 @@ class ForeignNodeAdapter:
     def _is_led(self) -> bool:
         """Wait until the node appears, and lead it if it can be led."""
         lead, topics, settings = self._lead, self._topics, self._settings
-        if lead is None:
+        if lead is None or settings.barrier != "lead":
             return False
         self._patience.begin(self._missing)
         while not lead.introduced():
@@ -507,6 +512,11 @@ class ForeignNodeAdapter:
         if self._others is not None:
             time_ns, topic = self._others
             return time_ns, f"more than one program publishes on {topic}, in whatever order"
+        if self._lead is not None and (place := self._lead.asked):
+            return 0, (
+                f"{node} asks the operating system for random numbers ({place}), which no seed "
+                "repeats"
+            )
         if self._settings.threads == "accept":
             return None
         since = self._watch.several_since()

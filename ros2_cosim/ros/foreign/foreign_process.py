@@ -22,6 +22,8 @@ from ros2_cosim.core.process.processes import end_with_parent
 
 #: How long the process may take to end in order before it is killed.
 GRACE_S = 3.0
+#: So many values has PYTHONHASHSEED.
+_HASH_SEEDS = 2**32
 
 
 class ForeignProcess:
@@ -146,9 +148,12 @@ def ros_arguments(settings: ForeignSettings, remappings: Mapping[str, str]) -> l
     return arguments
 
 
-def foreign_environment(settings: ForeignSettings) -> dict[str, str]:
-    """This process's environment with the scenario's changes; null removes a variable."""
-    environment = dict(os.environ)
+def foreign_environment(settings: ForeignSettings, seed: int = 0) -> dict[str, str]:
+    """This process's environment with the scenario's changes; null removes a variable.
+
+    :param seed: of the order of Python's sets, unless the scenario sets it
+    """
+    environment = {**os.environ, "PYTHONHASHSEED": str(seed % _HASH_SEEDS)}
     for name, value in settings.environment.items():
         if value is None:
             environment.pop(name, None)

@@ -1,13 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
 """Runs the Python program of a foreign node, and leads its executor through the activations.
 
-This program imports rclpy and the standard library only, and runs the node's program as Python
-does. When that spins in a single-threaded executor, a task of the executor tells the adapter what
-the node reads and writes. If only messages of its inputs and timers of simulated time call back,
-the node can be *led*: the adapter hands over in one request all that an activation delivers, the
-task calls the callbacks one after the other, and the answer has what they published. What nodes of
-the executor send to each other is delivered in the order of publishing, before the next message of
-the activation.
+This program imports rclpy, what lies beside it and the standard library only, and runs the node's
+program as Python does, with seeds (see :mod:`.program_seeds`). When that spins in a single-threaded
+executor, a task of the executor tells the adapter what the node reads and writes. If only messages
+of its inputs and timers of simulated time call back, the node can be *led*: the adapter hands over
+in one request all that an activation delivers, the task calls the callbacks one after the other,
+and the answer has what they published. What nodes of the executor send to each other is delivered
+in the order of publishing, before the next message of the activation.
 
 A single-threaded executor takes the place of a multi-threaded one, so its callbacks, too, run one
 after the other.
@@ -27,6 +27,7 @@ import time
 from collections import deque
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
+from importlib import import_module
 from pathlib import Path
 from threading import Lock, Semaphore, Thread, current_thread, get_native_id, main_thread
 from typing import Any
@@ -427,6 +428,18 @@ def _way_to(reader: Any) -> Callable[[bytes], None]:
     return deliver
 
 
+def _told(frames: Frames) -> Callable[[str], None]:
+    """What tells the adapter where the program asks for random numbers that have no seed."""
+    places: list[str] = []
+
+    def tell(place: str) -> None:
+        if not places:
+            places.append(place)
+            frames.send({"free": True, "asked": place})
+
+    return tell
+
+
 def _full_name(node: Any) -> str:
     return str(node.get_fully_qualified_name())
 
@@ -434,14 +447,19 @@ def _full_name(node: Any) -> str:
 def main(arguments: list[str]) -> None:
     """Run a program.
 
-    :param arguments: JSON with the number of the open stream and the outputs' topics; ``-m`` and a
-        module, or a file; the program's arguments
+    :param arguments: JSON with the number of the open stream, the seed and the outputs' topics
+        (without these it is not led); ``-m`` and a module, or a file; the program's arguments
     """
     given = json.loads(arguments.pop(0))
     stream = socket.socket(fileno=given["stream"])
     stream.set_inheritable(False)
+    frames = Frames(stream, LINGER_S)
+    # From beside this file, which is no part of a package here.
+    seeds = import_module("program_seeds").ProgramSeeds(given["seed"], _told(frames))
+    seeds.plant()
     with suppress(ImportError):  # it does without rclpy
-        Led(Frames(stream, LINGER_S), given["outputs"])
+        if given["outputs"] is not None:
+            Led(frames, given["outputs"])
     if arguments[0] == "-m":
         sys.path[0] = ""
         sys.argv = arguments[1:]

@@ -278,6 +278,11 @@ def _notes(each: _Placed, part: Data, exchanged: Container[str]) -> list[str]:
             f"{each.name}: its timers are not known; the period is that of its messages, and a "
             "timer of the wall clock does not follow simulated time"
         )
+    if seen.timers is None and (inner := sorted(each.between)):
+        notes.append(
+            f"{each.name}: its nodes talk by {', '.join(inner)}, which needs the same number of "
+            "messages in each activation: where that is not 1, say expect: N and take: last"
+        )
     if "inputs" not in part and not seen.period_ns:
         notes.append(f"{each.name} reads no topic and has no timer: nothing activates it")
     return notes
