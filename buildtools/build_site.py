@@ -31,7 +31,7 @@ OTHER_PAGES = {
 PLACES = {**OTHER_PAGES, "README.md": "index.md"}
 FRONT_PAGE = "docs/index.md"
 #: The ones of ``docs/conf.py``, and the look of the site, which rosdoc2 brings itself.
-EXTENSIONS = "myst_parser,sphinx.ext.autodoc,buildtools.site_look"
+EXTENSIONS = "myst_parser,sphinx.ext.autodoc,docs.site_look"
 #: The search would find old things first.
 NOT_SEARCHED = "CHANGELOG.md"
 _CODE = re.compile(r"^```.*?^```$|`[^`\n]+`", re.DOTALL | re.MULTILINE)

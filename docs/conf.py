@@ -62,11 +62,13 @@ def with_links_to_the_repository(app: Any, page: Any) -> None:
     root = Path(ros2_cosim.__file__).parent.parent
     place = posixpath.dirname(app.env.docname)
     for node in list(page.findall(addnodes.pending_xref)):
-        path = posixpath.normpath(posixpath.join(place, node["reftarget"]))
+        target, mark, heading = node["reftarget"].partition("#")
+        path = posixpath.normpath(posixpath.join(place, target))
         if node["reftype"] == "myst" and node["refdomain"] != "doc" and (root / path).exists():
             package = ElementTree.parse(root / "package.xml")
             address = package.findtext("url[@type='repository']")
-            link = nodes.reference(refuri=f"{address}/blob/main/{path}", internal=False)
+            address = f"{address}/blob/main/{path}{mark}{heading}"
+            link = nodes.reference(refuri=address, internal=False)
             node.replace_self(link)
             link += node.children
 

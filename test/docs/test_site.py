@@ -4,11 +4,15 @@
 from __future__ import annotations
 
 import json
+import os
 import posixpath
 import re
+import subprocess
+import sys
 from pathlib import Path
 from typing import NamedTuple
 from urllib.parse import urlencode
+from xml.etree import ElementTree
 
 import pytest
 import yaml
@@ -111,6 +115,39 @@ def test_the_first_hit_of_the_search_answers_each_question(site: Site, browser: 
         if page_of(hit) != page_of(question["answer"])
     }
     assert missed == {}
+
+
+#: Runs Sphinx in an environment without the theme of the site, as that of rosdoc2 is.
+WITHOUT_THEME = """
+import sys
+sys.modules["furo"] = None
+from sphinx.cmd.build import main
+sys.exit(main(sys.argv[1:]))
+"""
+
+
+def test_the_settings_serve_rosdoc2_which_has_the_pages_alone(tmp_path: Path) -> None:
+    pytest.importorskip("sphinx", reason="needs the extra docs")
+    text = "# A page\n\n[code](../bench/README.md#headless-server), [it](index.md#a-page)\n"
+    (tmp_path / "docs").mkdir()
+    (tmp_path / "docs" / "index.md").write_text(text)
+    (tmp_path / "index.md").write_text(
+        "# All\n\n[file](README.md)\n\n```{toctree}\ndocs/index\n```\n"
+    )
+    options = ["-c", str(ROOT / "docs"), "-q", "-W", "-b", "html", "-d", str(tmp_path / "trees")]
+    done = subprocess.run(
+        [sys.executable, "-c", WITHOUT_THEME, *options, str(tmp_path), str(tmp_path / "made")],
+        env={**os.environ, "PYTHONPATH": str(ROOT)},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert (done.returncode, done.stderr) == (0, "")
+    address = ElementTree.parse(ROOT / "package.xml").findtext("url[@type='repository']")
+    page = (tmp_path / "made" / "docs" / "index.html").read_text(encoding="utf-8")
+    assert f'href="{address}/blob/main/bench/README.md#headless-server"' in page
+    assert 'href="#a-page"' in page
+    assert f'href="{address}/blob/main/README.md"' in (tmp_path / "made" / "index.html").read_text()
 
 
 def test_the_front_page_lists_each_task_by_its_title() -> None:

@@ -125,7 +125,7 @@ def test_each_time_in_a_record_counts_from_the_start(times: list[int], start: in
     plain = own.codec("toy/msg/Times")
     codec = own.codec("toy/msg/Times", start_ns=start)
     assert codec.encode(0, 0, record(0)) == plain.encode(0, 0, record(start))
-    # In a later message a time of 0 is one that nobody has set.
+    # In a later message a time of 0 was not set.
     later = codec.encode(1, 0, record(0))
     assert all(times) == (later == plain.encode(1, 0, record(start))) or not start
     for shown, read in ((later, plain), (later, codec), (codec.encode(0, 0, record(0)), codec)):

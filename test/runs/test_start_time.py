@@ -93,7 +93,7 @@ participants:
 """
 
 
-def test_a_stamp_that_nobody_sets_stays_zero(tmp_path: Path) -> None:
+def test_a_stamp_that_is_not_set_stays_zero(tmp_path: Path) -> None:
     """On the wire, and in what a reader gets of it, in each shape."""
     scenario = tmp_path / "stamped.yaml"
     scenario.write_text(STAMPED)

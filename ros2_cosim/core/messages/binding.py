@@ -127,7 +127,7 @@ def bind(
     :param skip: so many leading fields of the message are left to the caller
     :param start_ns: the start of the run is 0 in a record, and this time in a message [ns]
     :param at_start: whether the message is sent at the start. In a later one a
-        ``builtin_interfaces/Time`` of 0 is a stamp that nobody has set, and stays 0
+        ``builtin_interfaces/Time`` of 0 is a stamp that was not set, and stays 0
     :raises ConfigurationError: record and message do not fit
     """
     return _Binder(type_name, lookup, start_ns, at_start).structure(type_name, record, paths, skip)
@@ -292,7 +292,7 @@ class _Walk:
 def _moved(time: Structure, start_ns: int, at_start: bool) -> Structure:
     """A time that counts from the start in the record, and as ROS does in the message.
 
-    For ROS a time of 0 is one that nobody has set.
+    For ROS a time of 0 is not set.
     """
 
     def flatten(value: Any) -> Sequence[Any]:

@@ -187,8 +187,8 @@ class Catalogue:
 
         :param frame_id: written to the header
         :param start_ns: when the run starts, as ROS counts [ns]; stamps and the times in records
-            count from there, those in messages do not. A time in a record that nobody has set is
-            0 there, too, unless the message is one of the start
+            count from there, those in messages do not. A time of 0 in a record was not set, and
+            is 0 there, too, unless the message is sent at the start
         :param constants: values of other texts that the record lacks, by their path with
             ``.`` as ``__`` (``child_frame_id=...``)
         :raises ConfigurationError: unknown type, or a constant that the message lacks

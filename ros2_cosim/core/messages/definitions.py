@@ -128,7 +128,7 @@ def types_in(text: str, type_name: str) -> Typesdict:
     """
     # Of the time that comments and the parser take, comments take nearly a half.
     lines = [line for line in text.splitlines() if not _COMMENT.match(line)]
-    # Nor does it know the limit of a wide string, of which only the name is wanted here.
+    # It does not know the limit of a wide string either, of which only the name is wanted here.
     lines = [_WIDE.sub(r"\1", line, count=1) for line in lines]
     return get_types_from_msg("\n".join(lines), type_name)
 

@@ -178,7 +178,7 @@ class Lead:
     @property
     def asked(self) -> str:
         """Where the program has asked the operating system for random numbers; empty: nowhere."""
-        deadline = monotonic() + _POLL_S  # one that says more and more is not heard out
+        deadline = monotonic() + _POLL_S  # a program may say more and more
         while not self._asked and self._take() is not None and monotonic() < deadline:
             pass
         return self._asked

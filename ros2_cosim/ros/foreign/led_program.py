@@ -454,7 +454,7 @@ def main(arguments: list[str]) -> None:
     stream = socket.socket(fileno=given["stream"])
     stream.set_inheritable(False)
     frames = Frames(stream, LINGER_S)
-    # From beside this file, which is no part of a package here.
+    # From beside this file, which is not in a package here.
     seeds = import_module("program_seeds").ProgramSeeds(given["seed"], _told(frames))
     seeds.plant()
     with suppress(ImportError):  # it does without rclpy

@@ -1,11 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Random numbers of a foreign node's Python program: seeded, or told of.
+"""Random numbers of a foreign node's Python program: they get seeds, or are reported.
 
 A generator to which the program gives no seed takes one from the operating system, so each run has
 other numbers. Here it takes one that depends on a given number alone: the generators of ``random``
 and of ``numpy.random``, the global ones and those that the program makes. What the program
-asks of the operating system itself (``os.urandom``, ``secrets``, ``uuid4``) stays as it is, and is
-told.
+asks of the operating system itself (``os.urandom``, ``secrets``, ``uuid4``) is reported.
 
 :mod:`.led_program` imports this module from beside it, so it uses the standard library only.
 """
