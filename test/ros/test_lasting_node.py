@@ -19,10 +19,11 @@ pytest.importorskip("rclpy")
 pytest.importorskip("ros2_cosim.msg", reason="generated messages are not built")
 
 import rclpy
-from rcl_interfaces.msg import Log
+from rcl_interfaces.msg import Log, ParameterEvent
 from rclpy.action import ActionClient, CancelResponse, GoalResponse
 from rclpy.executors import SingleThreadedExecutor
 from rclpy.node import Node
+from rclpy.qos import qos_profile_parameter_events
 from std_srvs.srv import Trigger
 from tf2_msgs.action import LookupTransform
 
@@ -295,3 +296,33 @@ def test_the_clock_and_the_log_of_a_node_show_simulated_time() -> None:
         (1_700_000_000, 8, 20, "shown.part", "of a part", here),
     ]
     assert {message.file for message in heard} == {__file__}
+
+
+@pytest.mark.usefixtures("ros_domain")
+def test_no_other_node_of_its_name_is_told_to_follow_the_clock() -> None:
+    """One of rclcpp takes an event with its own name for its own."""
+    heard: list[tuple[str, str]] = []
+
+    def hear(event: ParameterEvent) -> None:
+        heard.extend((event.node, parameter.name) for parameter in event.new_parameters)
+
+    rclpy.init()
+    reader = rclpy.create_node("reader")
+    reader.create_subscription(
+        ParameterEvent, "/parameter_events", hear, qos_profile_parameter_events
+    )
+    nodes: list[Node] = []
+    for number in range(3):
+        nodes.append(LastingNode(f"shown{number}", simulated_time=True))
+        until(lambda: nodes[-1].count_subscribers("/parameter_events") > 0)
+        nodes[-1].declare_parameter("later", 1)
+        nodes.append(Node(f"plain{number}"))
+        until(lambda: nodes[-1].count_subscribers("/parameter_events") > 0)
+        nodes[-1].declare_parameter("later", 1)
+    expected = {(f"/{node.get_name()}", "later") for node in nodes}
+    until(lambda: expected <= set(heard), lambda: rclpy.spin_once(reader, timeout_sec=0.01))
+    told = {node for node, name in heard if name == "use_sim_time"}
+    assert told <= {"/plain0", "/plain1", "/plain2"} and told
+    for node in (*nodes, reader):
+        node.destroy_node()
+    rclpy.shutdown()

@@ -13,18 +13,28 @@ from collections import defaultdict
 from collections.abc import Callable, Hashable, Mapping
 from typing import Any
 
+from rcl_interfaces.msg import ParameterEvent
 from rclpy.action import ActionServer
 from rclpy.callback_groups import CallbackGroup
 from rclpy.clock import Clock, ClockType
 from rclpy.event_handler import PublisherEventCallbacks, QoSPublisherEventType
 from rclpy.node import Node
 from rclpy.parameter import Parameter
+from rclpy.qos import qos_profile_parameter_events
 from rclpy.timer import Timer
 
 from ros2_cosim.ros.node.answers import answer_until_heard
 from ros2_cosim.ros.node.simulated_log import SimulatedLogger
 
 _EVENTS = QoSPublisherEventType
+_PARAMETER_EVENTS = "/parameter_events"
+
+
+class _Untold:
+    """What publishes nothing."""
+
+    def publish(self, message: Any) -> None:
+        """Leave it."""
 
 
 class LastingNode(Node):
@@ -41,6 +51,8 @@ class LastingNode(Node):
         #: The parameters of the request for it.
         self.asked = asked_for(name, {"simulated_time": simulated_time, **options})
         self._is_simulated = simulated_time
+        #: Whether its first parameters have a publisher, which sends nothing.
+        self._is_told = False
         self._own_logger: SimulatedLogger | None = None
         self._wall = Clock(clock_type=ClockType.STEADY_TIME)
         has_rosout = bool(options.get("enable_rosout", True))
@@ -54,6 +66,10 @@ class LastingNode(Node):
         #: Those made from now on are left; what belongs to the node itself serves all the time.
         self._is_made = False
         super().__init__(name, **options)
+        if simulated_time:
+            self._parameter_event_publisher = self.create_publisher(
+                ParameterEvent, _PARAMETER_EVENTS, qos_profile_parameter_events
+            )
         if simulated_time and has_rosout:
             self._own_logger = SimulatedLogger(self, self.get_logger().name)
         self._is_made = True
@@ -81,6 +97,11 @@ class LastingNode(Node):
 
     def create_publisher(self, msg_type: Any, topic: str, qos_profile: Any, **options: Any) -> Any:
         """Make a publisher, or take one over; its event callbacks are the new ones."""
+        if self._is_simulated and topic == _PARAMETER_EVENTS and not self._is_told:
+            # A node of C++ with the same name would take the first event, that it has simulated
+            # time, for one of its own, and would follow the public clock.
+            self._is_told = True
+            return _Untold()
         events = options.get("event_callbacks") or PublisherEventCallbacks()
         called = {
             _EVENTS.RCL_PUBLISHER_OFFERED_DEADLINE_MISSED: events.deadline,
