@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """The table of all calls of CARLA's client in ``docs/carla-calls.md``.
 
-The calls are those that the installed ``carla`` wheel has: none is forgotten, and none is named
-that does not exist. What is not told apart here works. ``python buildtools/carla_calls.py`` writes
+The calls are those that the installed ``carla`` wheel has, commands of a batch included, and the
+kinds of sensors: none is forgotten, and none is named that does not exist. What is not told apart
+here works. ``python buildtools/carla_calls.py`` writes
 the page.
 """
 
@@ -12,14 +13,17 @@ import sys
 from pathlib import Path
 from typing import Final, NamedTuple
 
+from ros2_cosim.world.headless.blueprints import LIBRARY
+
 PAGE: Final = Path(__file__).parents[1] / "docs" / "carla-calls.md"
 #: Classes whose members reach the server, or need what it tells the client.
 CLASSES: Final = (
     "Client", "World", "Actor", "Vehicle", "Walker", "WalkerAIController", "TrafficSign",
     "TrafficLight", "Sensor", "ServerSideSensor", "LaneInvasionSensor", "TrafficManager", "Map",
     "Waypoint", "Junction", "Landmark", "DebugHelper", "LightManager", "Light", "ActorList",
-    "BlueprintLibrary", "ActorBlueprint", "WorldSnapshot", "ActorSnapshot",
+    "BlueprintLibrary", "ActorBlueprint", "WorldSnapshot", "ActorSnapshot", "command",
 )  # fmt: skip
+SENSORS: Final = "sensor"
 
 PARTLY: Final = "partly"
 REFUSED: Final = "refused"
@@ -50,6 +54,7 @@ EXCEPTIONS: Final = (
      "Walker.blend_pose Walker.show_pose Walker.hide_pose Walker.get_pose_from_animation"),
     (REFUSED, f"there is no CarSim and no Chrono; {_LOGGED}",
      "Vehicle.enable_carsim Vehicle.use_carsim_road Vehicle.enable_chrono_physics"),
+    (REFUSED, "the client cannot send it", "command.ShowDebugTelemetry"),
 )  # fmt: skip
 
 
@@ -72,18 +77,28 @@ def calls() -> list[Call]:
     return found
 
 
+def sensors() -> list[Call]:
+    """Every kind of sensor."""
+    kinds = [LIBRARY[name] for name in LIBRARY if name.startswith(f"{SENSORS}.")]
+    return [
+        Call(SENSORS, kind.id, REFUSED if kind.unsupported else WORKS, kind.unsupported)
+        for kind in kinds
+    ]
+
+
 def page() -> str:
     """The text of the page."""
-    rows = calls()
+    rows = [*calls(), *sensors()]
     count = {state: sum(row.state == state for row in rows) for state in (WORKS, PARTLY, REFUSED)}
     lines = [
         "<!-- SPDX-License-Identifier: Apache-2.0 -->",
         "<!-- Written by buildtools/carla_calls.py; a test compares it. -->",
         "# Calls of CARLA's client on the headless server",
         "",
-        f"The `carla` 0.9.16 client has {len(rows)} members that need a server: {count[WORKS]} "
-        f"work, {count[PARTLY]} work partly,",
-        f"{count[REFUSED]} are refused. [Sensors](carla-headless.md#sensors) have their own table.",
+        f"The `carla` 0.9.16 client has {len(rows)} members, commands and "
+        "[sensors](carla-headless.md#sensors) that",
+        f"need a server: {count[WORKS]} work, {count[PARTLY]} work partly, "
+        f"{count[REFUSED]} are refused.",
         "",
         "## Partly or refused",
         "",
@@ -92,10 +107,11 @@ def page() -> str:
         "| Calls | State | Note |",
         "|---|---|---|",
     ]
-    for state, note, names in EXCEPTIONS:
+    refused = [(row.state, row.note, row.name) for row in sensors() if row.state == REFUSED]
+    for state, note, names in [*EXCEPTIONS, *refused]:
         lines.append(f"| {', '.join(f'`{name}`' for name in names.split())} | {state} | {note} |")
     lines += ["", "## Calls that work", ""]
-    for owner in CLASSES:
+    for owner in (*CLASSES, SENSORS):
         works = ", ".join(
             f"`{row.name}`" for row in rows if row.owner == owner and row.state == WORKS
         )

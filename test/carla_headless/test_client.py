@@ -223,6 +223,74 @@ def test_batches(client: Any, world: Any) -> None:
     assert {actor.type_id for actor in world.get_actors()} == {"spectator"}
 
 
+def test_every_command_of_a_batch_acts(client: Any, world: Any) -> None:
+    command, library = carla.command, world.get_blueprint_library()
+    sent = {"FutureActor", "Response"}
+
+    def act(*commands: Any) -> list[Any]:
+        sent.update(type(one).__name__ for one in commands)
+        results = client.apply_batch_sync(list(commands), True)
+        assert not [result.error for result in results if result.error]
+        return [world.get_actor(result.actor_id) for result in results]
+
+    person = library.find("walker.pedestrian.0002")
+    car, walker = act(
+        command.SpawnActor(library.find(CAR), _at(100.0)),
+        command.SpawnActor(person, carla.Transform(carla.Location(60.0, 12.0, 1.0))),
+    )
+    mass = car.get_physics_control().mass
+    act(command.ApplyTransform(car, _at(150.0)), command.SetVehicleLightState(car.id, 4))
+    assert car.get_location().x == pytest.approx(150.0, abs=0.1)
+    assert car.get_light_state() == carla.VehicleLightState.HighBeam
+    act(command.ApplyTargetVelocity(car, carla.Vector3D(5.0, 0.0, 0.0)))
+    act(command.ApplyImpulse(car, carla.Vector3D(2.0 * mass, 0.0, 0.0)))
+    assert car.get_velocity().x == pytest.approx(7.0, abs=0.1)
+    act(command.ApplyForce(car, carla.Vector3D(-8.0 * mass, 0.0, 0.0)))
+    assert 6.8 < car.get_velocity().x < 6.95
+    for turn in (
+        command.ApplyAngularImpulse(car, carla.Vector3D(0.0, 0.0, 2000.0)),
+        command.ApplyTorque(car, carla.Vector3D(0.0, 0.0, 2.0e5)),
+        command.ApplyTargetAngularVelocity(car, carla.Vector3D(0.0, 0.0, 40.0)),
+    ):
+        before = car.get_transform().rotation.yaw
+        act(turn)
+        assert car.get_transform().rotation.yaw > before + 1e-3
+    heavy = car.get_physics_control()
+    heavy.mass = 2.0 * mass
+    act(command.ApplyVehiclePhysicsControl(car, heavy))
+    assert car.get_physics_control().mass == pytest.approx(2.0 * mass)
+    act(command.ApplyVehicleControl(car, carla.VehicleControl(brake=1.0)))
+    assert car.get_control().brake == 1.0
+    slow = car.get_velocity().x
+    drive = carla.VehicleAckermannControl(speed=20.0, acceleration=3.0)
+    for _ in range(30):
+        act(command.ApplyVehicleAckermannControl(car, drive))
+    assert car.get_velocity().x > slow and car.get_control().throttle > 0.0
+    walk = carla.WalkerControl(carla.Vector3D(1.0, 0.0, 0.0), 2.0)
+    start = walker.get_location().x
+    act(command.ApplyWalkerControl(walker, walk))
+    act()
+    assert walker.get_control().speed == 2.0 and walker.get_location().x > start
+    place = carla.Transform(carla.Location(70.0, 12.0, 0.0))
+    act(command.ApplyWalkerState(walker, place, 1.0))
+    assert walker.get_location().x == pytest.approx(70.0, abs=0.1)
+    upwards = carla.Vector3D(z=9.0 * mass)
+    act(command.SetEnableGravity(car, False), command.ApplyImpulse(car, upwards))
+    rise = car.get_velocity().z
+    act()
+    assert car.get_velocity().z == pytest.approx(rise, abs=0.02)
+    act(command.SetSimulatePhysics(car, False))
+    still = car.get_location()
+    act()
+    assert car.get_location() == still
+    with pytest.raises(TypeError, match="No registered converter"):  # a mistake of the wheel
+        act(command.ShowDebugTelemetry(car.id, False))
+    act(command.SetAutopilot(car.id, False))
+    act(command.DestroyActor(walker), command.DestroyActor(car))
+    assert [actor.type_id for actor in world.get_actors()] == ["spectator"]
+    assert sent == {name for name in vars(command) if not name.startswith("_")}
+
+
 def test_loading_worlds(client: Any, world: Any) -> None:
     _car(world, 100.0)
     world.tick()

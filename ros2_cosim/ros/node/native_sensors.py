@@ -35,6 +35,7 @@ _RADAR: Final = ("x", "y", "z", "velocity", "azimuth", "altitude", "depth")
 _WHOLE: Final = ("object_idx", "object_tag")
 
 _CAMERAS: Final = {
+    "sensor.camera.cosmos_visualization": ("bgra8", 4),
     "sensor.camera.depth": ("bgra8", 4),
     "sensor.camera.instance_segmentation": ("bgra8", 4),
     "sensor.camera.normals": ("bgra8", 4),

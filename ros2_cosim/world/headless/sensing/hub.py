@@ -42,6 +42,7 @@ _MOST_VIEWS = 16
 _MEMORY = ((-1, 256 * 1024 * 1024), (-3, 32 * 1024 * 1024))
 
 DEVICES = {
+    "sensor.camera.cosmos_visualization": "control_camera.ControlCamera",
     "sensor.camera.depth": "cameras.DepthCamera",
     "sensor.camera.dvs": "event_camera.EventCamera",
     "sensor.camera.instance_segmentation": "cameras.InstanceCamera",
