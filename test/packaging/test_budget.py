@@ -18,9 +18,9 @@ BUDGET = {
     "ros": 13_360,
     "ros2_cosim": 128,
     "vds": 3_850,
-    "world": 24_030,
+    "world": 24_060,
     "bench": 10_370,
-    "buildtools": 2_205,
+    "buildtools": 2_215,
     "config": 37,
     "launch": 155,
 }
