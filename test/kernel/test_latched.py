@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from typing import Any
 
 from hypothesis import given
@@ -45,7 +46,9 @@ EVENTS = st.lists(
 class Reader:
     """The latched ports of a participant, alone or sharing with others."""
 
-    def __init__(self, wanted: Any, shared: SharedInputs | None) -> None:
+    def __init__(
+        self, wanted: Any, shared: SharedInputs | None, at_once: Collection[str] = ()
+    ) -> None:
         self.channels: list[tuple[str, LatchedChannel]] = []
         ports = []
         for place, (writers, delayed) in enumerate(wanted):
@@ -54,7 +57,7 @@ class Reader:
                 channel = (
                     LatchedChannel(delayed)
                     if shared is None
-                    else shared.channel(writer, "out", delayed)
+                    else shared.channel(writer, "out", delayed, writer in at_once)
                 )
                 port.numbers.append(len(self.channels))
                 port.channels.append(channel)
@@ -68,10 +71,12 @@ class Reader:
         return self.inputs.latest.copy(), self.inputs.count, self.inputs.references
 
 
-@given(READERS, EVENTS)
-def test_readers_that_share_see_what_each_would_see_alone(wanted: Any, events: Any) -> None:
+@given(READERS, EVENTS, st.sets(st.sampled_from(WRITERS)))
+def test_readers_that_share_see_what_each_would_see_alone(
+    wanted: Any, events: Any, at_once: set[str]
+) -> None:
     shared = SharedInputs()
-    together = [Reader(one, shared) for one in wanted]
+    together = [Reader(one, shared, at_once) for one in wanted]
     alone = [Reader(one, None) for one in wanted]
     common = {id(channel): (w, channel) for r in together for w, channel in r.channels}
     sent = dict.fromkeys(WRITERS, 0)
@@ -84,7 +89,7 @@ def test_readers_that_share_see_what_each_would_see_alone(wanted: Any, events: A
             assert together[place].read(time) == alone[place].read(time)
             continue
         writer, later = event
-        stamps[writer] = max(stamps[writer], time + later)
+        stamps[writer] = time if writer in at_once else max(stamps[writer], time + later)
         sample = Sample(stamps[writer], sent[writer], object())
         sent[writer] += 1
         targets = [*common.values(), *(pair for reader in alone for pair in reader.channels)]

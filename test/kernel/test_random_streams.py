@@ -70,6 +70,17 @@ def test_words_that_are_computed_here_are_those_of_numpy(key: int, block: int, b
     assert words == Philox(key=key, counter=block).random_raw(4 * blocks).tolist()
 
 
+@given(st.integers(0, 2**128 - 1), st.integers(0, 2**62))
+def test_blocks_by_halves_are_those_of_numpy(key: int, block: int) -> None:
+    halves = [key >> shift & 2**32 - 1 for shift in (32, 0, 96, 64)]
+    parts = random_streams._block(block, *halves)
+    pairs = list(zip(parts[::2], parts[1::2], strict=True))
+    words = [high << 32 | low for high, low in pairs]
+    assert words == Philox(key=key, counter=block).random_raw(4).tolist()
+    expected = [(word >> 11) * 2.0**-53 for word in words]
+    assert [random_streams._uniform_of(*pair) for pair in pairs] == expected
+
+
 @pytest.mark.parametrize("computed_here", [0, 16, 100, 10_000])
 def test_numpy_goes_on_where_the_words_that_are_computed_here_end(
     computed_here: int, monkeypatch: pytest.MonkeyPatch

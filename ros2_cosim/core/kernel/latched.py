@@ -35,11 +35,16 @@ class LatchedChannel:
     Several readers may share one if what they read as time never decreases among them.
 
     :param arrivals: where it counts what arrives, if somewhere
+    :param at_once: samples arrive at the time of their stamps, and what reads later does so at no
+        earlier time: each takes the place of the one before. What waits for hundreds of readers
+        would not fit into the processor's caches
     """
 
     __slots__ = ("_arrivals", "_pending", "changes", "delayed", "newest", "push", "seq", "stamp")
 
-    def __init__(self, delayed: bool, arrivals: ArrivalCount | None = None) -> None:
+    def __init__(
+        self, delayed: bool, arrivals: ArrivalCount | None = None, at_once: bool = False
+    ) -> None:
         self.delayed = delayed
         #: What was read last, its stamp and its sequence number.
         self.newest: Sample | None = None
@@ -52,11 +57,18 @@ class LatchedChannel:
         #: Store a sample; stamps on one connection never decrease.
         self.push: Callable[[Sample], None] = self._pending.append
         if arrivals is not None:
-            self.push = self._push_counted
+            self.push = self._replace if at_once and not delayed else self._push_counted
 
     def _push_counted(self, sample: Sample) -> None:
         assert self._arrivals is not None
         self._pending.append(sample)
+        self._arrivals.count += 1
+
+    def _replace(self, sample: Sample) -> None:
+        assert self._arrivals is not None
+        self.newest = sample
+        self.stamp, self.seq, _ = sample
+        self.changes += 1
         self._arrivals.count += 1
 
     def advance(self, time: int) -> int:
@@ -179,11 +191,16 @@ class SharedInputs:
         #: By what identifies each port: its name, numbers of connections and their channels.
         self._inputs: dict[tuple[tuple[object, ...], ...], LatchedInputs] = {}
 
-    def channel(self, source: str, port: str, delayed: bool) -> LatchedChannel:
-        """What an output port holds for all readers."""
+    def channel(
+        self, source: str, port: str, delayed: bool, at_once: bool = False
+    ) -> LatchedChannel:
+        """What an output port holds for all readers.
+
+        :param at_once: its samples are stamped with the time of the activation that sends them
+        """
         key = source, port, delayed
         if key not in self._channels:
-            self._channels[key] = LatchedChannel(delayed, self._arrivals)
+            self._channels[key] = LatchedChannel(delayed, self._arrivals, at_once)
         return self._channels[key]
 
     def inputs(self, ports: list[LatchedPort]) -> LatchedInputs:

@@ -15,6 +15,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from importlib import import_module
 from math import floor
+from types import FunctionType
 from typing import TYPE_CHECKING, Any, Final
 
 from ros2_cosim.core.kernel.errors import ConfigurationError
@@ -23,6 +24,8 @@ from ros2_cosim.core.kernel.normal_quantile import normal_quantile
 from ros2_cosim.core.kernel.time import format_ns, parse_duration
 
 if TYPE_CHECKING:
+    # Where compiled: numbers of the processor, which wrap; what is done with them allows for that.
+    from mypy_extensions import i64
     from numpy.random import Philox
 
 _DOMAIN = b"ros2_cosim random stream 1"
@@ -36,12 +39,22 @@ _WORDS_OF_BLOCK: Final = 4
 _TWO_TO_64 = 2**64
 _MASK = _TWO_TO_64 - 1
 #: How many more words the streams of this process compute without numpy. Numpy is faster, but takes
-#: longer to load than a short run.
+#: longer to load than a short run. Compiled streams never need it.
 _computed_here = [8192]
 #: Multipliers and steps of the keys of Philox-4x64, which has ten rounds.
 _M0, _M1 = 0xD2E7470EE14C6C93, 0xCA5A826395121157
 _W0, _W1 = 0x9E3779B97F4A7C15, 0xBB67AE8584CAA73B
 _ROUNDS: Final = 10
+#: The same in halves.
+_M0_HIGH: Final = 0xD2E7470E
+_M0_LOW: Final = 0xE14C6C93
+_M1_HIGH: Final = 0xCA5A8263
+_M1_LOW: Final = 0x95121157
+_W0_HIGH: Final = 0x9E3779B9
+_W0_LOW: Final = 0x7F4A7C15
+_W1_HIGH: Final = 0xBB67AE85
+_W1_LOW: Final = 0x84CAA73B
+_HALF: Final = 0xFFFFFFFF
 _UNIFORM_STEP: Final = 1.1102230246251565e-16  # 2^-53
 _CELLS: Final = 4503599627370496.0  # 2^52
 _OPEN_STEP: Final = 2.220446049250313e-16  # 2^-52
@@ -85,11 +98,73 @@ def _words(key: int, begin: int, end: int) -> list[int]:
     return found
 
 
+def _product(a_high: i64, a_low: i64, b_high: i64, b_low: i64) -> tuple[i64, i64, i64, i64]:
+    """The four halves, the highest first, of the product of two words given by halves."""
+    low: i64 = a_low * b_low
+    one: i64 = a_high * b_low
+    two: i64 = a_low * b_high
+    high: i64 = a_high * b_high
+    middle: i64 = (low >> 32 & _HALF) + (one & _HALF) + (two & _HALF)
+    upper: i64 = (one >> 32 & _HALF) + (two >> 32 & _HALF) + (middle >> 32) + (high & _HALF)
+    return (high >> 32 & _HALF) + (upper >> 32), upper & _HALF, middle & _HALF, low & _HALF
+
+
+def _block(
+    number: i64, k1: i64, k0: i64, l1: i64, l0: i64
+) -> tuple[i64, i64, i64, i64, i64, i64, i64, i64]:
+    """The words of a block, each as its two halves: those of :func:`_words`.
+
+    :param number: of the block, from 0
+    :param k1, k0, l1, l0: halves of the lower and of the upper word of the key
+    """
+    counter: i64 = number + 1  # numpy steps it before each block
+    x1: i64 = counter >> 32
+    x0: i64 = counter & _HALF
+    y1: i64 = 0
+    y0: i64 = 0
+    z1: i64 = 0
+    z0: i64 = 0
+    w1: i64 = 0
+    w0: i64 = 0
+    turn: i64 = 0
+    while turn < _ROUNDS:
+        p3, p2, p1, p0 = _product(_M0_HIGH, _M0_LOW, x1, x0)
+        q3, q2, q1, q0 = _product(_M1_HIGH, _M1_LOW, z1, z0)
+        x1 = q3 ^ y1 ^ k1
+        x0 = q2 ^ y0 ^ k0
+        y1 = q1
+        y0 = q0
+        z1 = p3 ^ w1 ^ l1
+        z0 = p2 ^ w0 ^ l0
+        w1 = p1
+        w0 = p0
+        k0 += _W0_LOW
+        k1 = k1 + _W0_HIGH + (k0 >> 32) & _HALF
+        k0 &= _HALF
+        l0 += _W1_LOW
+        l1 = l1 + _W1_HIGH + (l0 >> 32) & _HALF
+        l0 &= _HALF
+        turn += 1
+    return x1, x0, y1, y0, z1, z0, w1, w0
+
+
+def _uniform_of(high: i64, low: i64) -> float:
+    """What ``uniform`` makes of a word given by halves."""
+    number: int = high << 21 | low >> 11
+    return float(number) * _UNIFORM_STEP
+
+
+#: Compiled, a block takes less time than a call of numpy.
+_IS_COMPILED: Final = not isinstance(_block, FunctionType)
+
+
 def load_generator() -> None:
     """Load numpy now: else a stream does, in the midst of a step, behind the first words.
 
     A run that keeps up with a clock, or that others wait for, calls it before it begins.
     """
+    if _IS_COMPILED:
+        return
     import_module("numpy.random")
     _computed_here[0] = 0
 
@@ -102,7 +177,9 @@ class RandomStream:
     probability below n / 2^64.
     """
 
-    __slots__ = ("_bits", "_generated", "_key", "_size", "_uniforms", "_words")
+    __slots__ = (
+        "_bits", "_generated", "_k0", "_k1", "_key", "_l0", "_l1", "_size", "_uniforms", "_words",
+    )  # fmt: skip
 
     # Compiled code would refuse other types itself, and in fewer words.
     def __init__(self, run_seed: object, participant: object, stream: object) -> None:
@@ -112,17 +189,33 @@ class RandomStream:
         :param participant, stream: their names
         :raises ConfigurationError: a part of the wrong type
         """
-        self._key = stream_key(run_seed, participant, stream)
+        self._take_key(stream_key(run_seed, participant, stream))
         self._bits: Philox | None = None
         self._size = _SMALLEST_BUFFER
         #: Words that the generator has given, those that wait included.
         self._generated = 0
-        #: The words that were made last, and what ``uniform`` makes of those that wait, the next
-        #: one last. Where compiled, a draw is no more than to take a number from a list.
+        #: The words that were made last (none where compiled), and what ``uniform`` makes of those
+        #: that wait, the next one last. A draw is no more than to take a number from a list.
         self._words: Any = ()
         self._uniforms: list[float] = []
 
+    def _take_key(self, key: int) -> None:
+        self._key = key
+        self._k1: i64 = key >> 32 & _HALF
+        self._k0: i64 = key & _HALF
+        self._l1: i64 = key >> 96
+        self._l0: i64 = key >> 64 & _HALF
+
     def _refill(self) -> None:
+        if _IS_COMPILED:
+            number = self._generated // _WORDS_OF_BLOCK
+            x1, x0, y1, y0, z1, z0, w1, w0 = _block(number, self._k1, self._k0, self._l1, self._l0)
+            self._words = ()
+            self._uniforms = [
+                _uniform_of(w1, w0), _uniform_of(z1, z0), _uniform_of(y1, y0), _uniform_of(x1, x0),
+            ]  # fmt: skip
+            self._generated += _WORDS_OF_BLOCK
+            return
         # Asking numpy for one word costs more than the word: ask for more each time.
         end = self._generated + self._size
         if self._bits is None and self._size <= _computed_here[0]:
@@ -165,7 +258,7 @@ class RandomStream:
             and generated < _TWO_TO_64
         ):
             raise ConfigurationError("random stream: found what is not a state of one")
-        self._key = int.from_bytes(key, "little")
+        self._take_key(int.from_bytes(key, "little"))
         self._size, self._generated = size, generated
         self._bits = None
         # Blocks are counted: the first one is that of the oldest word in the buffer.
@@ -176,7 +269,11 @@ class RandomStream:
     def raw(self) -> int:
         """Return the next 64 bits as an integer."""
         self.uniform()
-        return int(self._words[len(self._words) - 1 - len(self._uniforms)])
+        words = self._words
+        if not len(words):
+            end = self._generated
+            words = _words(self._key, end - _WORDS_OF_BLOCK, end)
+        return int(words[len(words) - 1 - len(self._uniforms)])
 
     def uniform(self) -> float:
         """Return a number in [0, 1), a multiple of 2^-53."""

@@ -184,7 +184,9 @@ class ParticipantRuntime:
                 if shared is None:
                     latched = LatchedChannel(delayed)
                 else:
-                    latched = shared.channel(channel.source, channel.source_port, delayed)
+                    latency = graph.output(channel.source, channel.source_port).latency
+                    at_once = latency.minimum_ns == 0 and latency.draw is None
+                    latched = shared.channel(channel.source, channel.source_port, delayed, at_once)
                 by_port[port].numbers.append(index)
                 by_port[port].channels.append(latched)
                 self._receivers.append(latched.push)

@@ -33,8 +33,8 @@ from ros2_cosim.core.messages.cdr_parts import (
 )
 from ros2_cosim.core.messages.whole import RawMessage
 
-ENCAPSULATION = b"\0\1\0\0"
-MAX_BYTES = 1 << 26
+ENCAPSULATION: Final = b"\0\1\0\0"
+MAX_BYTES: Final = 1 << 26
 """Longest message that is decoded (64 MiB)."""
 MAX_TRAILING: Final = 64
 """So many bytes may follow the last field: transports pad to their own alignment, and rclpy's

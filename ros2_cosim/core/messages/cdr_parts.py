@@ -20,8 +20,8 @@ from ros2_cosim.core.kernel.errors import ProtocolError
 from ros2_cosim.core.messages.binding import Block, Item, Repeated, Scalar, Structure, Text
 from ros2_cosim.core.messages.definitions import SEQUENCE
 
-_LENGTH = struct.Struct("<I")
-_PADDING = (b"", b"\0" * 3, b"\0" * 2, b"\0")
+_LENGTH: Final = struct.Struct("<I")
+_PADDING: Final = (b"", b"\0" * 3, b"\0" * 2, b"\0")
 _CHUNK: Final = 128
 
 

@@ -11,7 +11,7 @@ import struct
 from collections.abc import Sequence
 from difflib import get_close_matches
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
 from ros2_cosim.core.kernel.errors import ConfigurationError, RunError
 from ros2_cosim.core.kernel.exactmath import float32
@@ -52,7 +52,7 @@ from ros2_cosim.world.headless.wire_types import (
 )
 from ros2_cosim.world.headless.world import CallError, World
 
-_VECTOR = struct.Struct("<3f")
+_VECTOR: Final = struct.Struct("<3f")
 
 
 def standing_box(blueprint: str, size: Size, pose: Pose) -> OrientedBox | None:
