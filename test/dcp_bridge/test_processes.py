@@ -20,8 +20,12 @@ from ros2_cosim.core.run.request import RunOptions
 from ros2_cosim.core.scenario.check import check_scenario
 from ros2_cosim.core.scenario.held_ports import resolve_ports
 from ros2_cosim.core.scenario.schema import Scenario, make_scenario
+from ros2_cosim.core.sockets.brief_waits import DIALOGUE_NS
+from ros2_cosim.core.sockets.reactor import Reactor
 from ros2_cosim.dcp.description.write import write_description
-from ros2_cosim.dcp.master.cosimulation import CoSimulation, run_cosimulation
+from ros2_cosim.dcp.master import sockets as master_sockets
+from ros2_cosim.dcp.master.cosimulation import CoSimulation, prepared, run_cosimulation
+from ros2_cosim.dcp.slave import server as slave_server
 from ros2_cosim.dcp.slave.loading import load_model, parse_step
 from ros2_cosim.dcp.wire.errors import WiringError
 from ros2_cosim.ros.bringup.plan import Process, make_plan
@@ -176,3 +180,23 @@ def test_a_slave_that_cannot_start_ends_the_run(tmp_path: Path, ros_domain: int)
     line = done.stderr.splitlines()[-1]
     assert line.startswith("cosim: ")
     assert "process 'plant_wave' ended with exit code 1: no licence for" in line
+
+
+def test_threads_of_one_process_do_not_look_for_messages(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Who looks keeps the interpreter from those that are to send."""
+    looks: list[int] = []
+
+    class Noted(Reactor):
+        def __init__(self, look_ns: int) -> None:
+            looks.append(look_ns)
+            super().__init__(look_ns)
+
+    for module in (master_sockets, slave_server):
+        monkeypatch.setattr(module, "Reactor", Noted)
+    settings = scenario().participants["plant"].parameters
+    given = {key: settings[key] for key in ("slaves", "step") if key in settings}
+    made = CoSimulation(base_directory=TESTS, steps=1, **given)
+    for apart, expected in ((False, {0}), (True, {DIALOGUE_NS})):
+        looks.clear()
+        with prepared(made, apart=apart):
+            assert set(looks) == expected

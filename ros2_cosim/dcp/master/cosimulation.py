@@ -42,6 +42,7 @@ from pydantic import BeforeValidator, ConfigDict, Field, model_validator
 
 from ros2_cosim.core.documents.plain_data import read_mapping
 from ros2_cosim.core.documents.settings import Section, read_section
+from ros2_cosim.core.sockets.brief_waits import DIALOGUE_NS
 from ros2_cosim.dcp.description.properties import Check
 from ros2_cosim.dcp.description.read import read_description
 from ros2_cosim.dcp.description.slave_description import SlaveDescription
@@ -297,6 +298,7 @@ def prepared(
             connect_wait_s=connect_wait_s,
             missing=settings.missing,
             acceptable_loss=settings.acceptable_loss,
+            look_ns=0 if len(processes) < len(local) else DIALOGUE_NS,
         )
         stack.callback(master.close)  # before the slaves receive the request to end
         for name, slave in settings.slaves.items():
@@ -358,7 +360,9 @@ def _serve(
 ) -> tuple[SlaveDescription, int]:
     model, description = _made(slave, settings)
     options = _options(settings)
-    server = SlaveServer(model, description, host="127.0.0.1", port=0, once=False, options=options)
+    server = SlaveServer(
+        model, description, host="127.0.0.1", port=0, once=False, options=options, look_ns=0
+    )
     thread = threading.Thread(target=server.run, name=f"slave-{name}", daemon=True)
     thread.start()
     stack.callback(thread.join, 10.0)

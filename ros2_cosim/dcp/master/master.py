@@ -25,6 +25,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any
 
+from ros2_cosim.core.sockets.brief_waits import DIALOGUE_NS
 from ros2_cosim.dcp.description.data_report import data_figures
 from ros2_cosim.dcp.description.read import read_description
 from ros2_cosim.dcp.description.slave_description import SlaveDescription
@@ -67,6 +68,8 @@ class Master:
     :param missing: policy for outputs that do not arrive over UDP
     :param data_wait_s: longest wait for outputs on UDP after the slave has sent them [s]
     :param acceptable_loss: greatest share of lost data PDUs per data_id, None for any
+    :param look_ns: how long it looks for messages before it sleeps; 0 for slaves that threads of
+        this process serve: looking keeps the interpreter from them
     :param on_log: called with each log entry that slaves send by notification
     """
 
@@ -83,6 +86,7 @@ class Master:
         missing: Missing = Missing.HOLD,
         data_wait_s: float = 0.2,
         acceptable_loss: float | None = None,
+        look_ns: int = DIALOGUE_NS,
         on_log: Callable[[LogEntry], None] | None = None,
     ) -> None:
         try:
@@ -97,7 +101,7 @@ class Master:
         self._by_data = data_synchronisation
         self._missing = missing
         self._on_log = on_log
-        self._requests = Requests(self._slaves, timeout_s, retry_s, connect_wait_s)
+        self._requests = Requests(self._slaves, timeout_s, retry_s, connect_wait_s, look_ns)
         self._setup = Setup(self._requests, op_mode)
         self._run = MasterRun(
             self._requests,

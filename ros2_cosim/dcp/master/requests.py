@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterable, Mapping
 from contextlib import suppress
 from typing import Any
 
+from ros2_cosim.core.sockets.brief_waits import DIALOGUE_NS
 from ros2_cosim.dcp.master.log import LogEntry
 from ros2_cosim.dcp.master.remote import PendingRequest, Refusal, RemoteSlave
 from ros2_cosim.dcp.master.sockets import MasterSockets
@@ -46,6 +47,7 @@ class Requests:
     :param timeout_s: longest wait for anything a slave has to do
     :param retry_s: over UDP, a request without an answer is sent again after this time
     :param connect_wait_s: for this time [s] a refused connection is tried again
+    :param look_ns: how long it looks for messages before it sleeps
     :ivar sockets: the connections to the slaves
     """
 
@@ -55,12 +57,13 @@ class Requests:
         timeout_s: float,
         retry_s: float,
         connect_wait_s: float = 0.0,
+        look_ns: int = DIALOGUE_NS,
     ) -> None:
         self.slaves = slaves
         self.timeout_s = timeout_s
         self.retry_s = retry_s
         self.sockets = MasterSockets(
-            slaves, timeout_s, connect_wait_s, self._take_control, self._take_data
+            slaves, timeout_s, connect_wait_s, self._take_control, self._take_data, look_ns
         )
         self._routes: dict[int, RemoteSlave] = {}
 

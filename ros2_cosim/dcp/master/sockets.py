@@ -46,6 +46,7 @@ class MasterSockets:
     :param on_control: takes a response or notification of a slave, or an empty PDU
     :param on_data: takes a data PDU and the address of the machine that sent it; its data_id tells
         where it belongs
+    :param look_ns: how long it looks for messages before it sleeps
     :ivar stranger: address of the last sender that is not a slave, empty without one; what comes
         from there is dropped
     """
@@ -57,6 +58,7 @@ class MasterSockets:
         connect_wait_s: float,
         on_control: Callable[[RemoteSlave, bytes], None],
         on_data: Callable[[bytes, str], None],
+        look_ns: int = DIALOGUE_NS,
     ) -> None:
         self.stranger = ""
         self._slaves = slaves
@@ -64,7 +66,7 @@ class MasterSockets:
         self._connect_wait_s = connect_wait_s
         self._on_control = on_control
         self._on_data = on_data
-        self._reactor = Reactor(DIALOGUE_NS)
+        self._reactor = Reactor(look_ns)
         self._on_sent: Callable[[str], None] | None = None
         self._by_address: dict[tuple[str, int], RemoteSlave] = {}
         #: One for each address of this machine, so that only what can come from a slave gets in.

@@ -40,6 +40,7 @@ class SlaveServer:
     :param host, port: control address; port 0 takes a free one, None that of the description
     :param once: end after the first deregistration, and when the master is lost
     :param moment: takes the simulated time [ns] of each callback, for a process that looks on
+    :param look_ns: how long it looks for messages before it sleeps; 0 in the process of the master
     :ivar slave: the protocol side
     :ivar sockets: its transport
     :raises OSError: the address cannot be used
@@ -55,6 +56,7 @@ class SlaveServer:
         once: bool = True,
         options: SlaveOptions | None = None,
         moment: memoryview | None = None,
+        look_ns: int = DIALOGUE_NS,
     ) -> None:
         if not isinstance(description, SlaveDescription):
             description = read_description(description)
@@ -75,7 +77,7 @@ class SlaveServer:
         self.ended_by = 0
         self._give_up_at: float | None = None
         with ExitStack() as opened:
-            self.reactor = opened.enter_context(Reactor(DIALOGUE_NS))
+            self.reactor = opened.enter_context(Reactor(look_ns))
             self.sockets = SlaveSockets(self.reactor, description, host, port)
             opened.callback(self.sockets.close)
             self.slave = Slave(model, description, self.sockets, self, self.options)
