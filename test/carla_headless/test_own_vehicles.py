@@ -160,19 +160,27 @@ def test_what_comes_back_unchanged_changes_nothing(name: str) -> None:
 def test_a_scenario_gives_mass_and_wheelbase_and_pedals_mean_the_same() -> None:
     """What differs is what a blow, the air and a bend make of it."""
     usual = Drive("tesla.model3", steering="class")
-    heavy = Drive("tesla.model3", steering="class", dimensions="0 0 0 3300 3.2")
+    heavy = Drive("tesla.model3", steering="class", dimensions="0 0 0 3300 3.2 0.4 0.5 1.3")
     for drive in (usual, heavy):
         for _ in range(100):
             drive.go(throttle=0.5, steer=0.2)
     p, q = usual.body.parameters, heavy.body.parameters
-    assert (q.mass, q.wheelbase) == pytest.approx((3300.0, 3.2))
-    assert _told(heavy).mass == pytest.approx(3300.0)
+    assert (q.mass, q.wheelbase, q.wheel_radius) == pytest.approx((3300.0, 3.2, 0.4))
+    told = _told(heavy)
+    assert (told.mass, told.wheels[0].radius) == pytest.approx((3300.0, 40.0))
+    assert told.wheels[0].max_steer_angle == pytest.approx(math.degrees(0.5))
+    across = [wheel.position for wheel in told.wheels[:2]]
+    assert math.dist(across[0][:2], across[1][:2]) == pytest.approx(130.0)
     assert heavy.speed == pytest.approx(usual.speed, rel=0.02)
     turns = [abs(drive.actor.exposed_numbers()[11]) / drive.speed for drive in (usual, heavy)]
-    assert turns[1] < 0.97 * turns[0] and q.yaw_inertia > 2.0 * p.yaw_inertia
+    # It steers less, about as 0.5 to 0.61 rad, around a longer wheelbase.
+    assert turns[1] < 0.8 * turns[0] and q.yaw_inertia > 2.0 * p.yaw_inertia
 
 
-@pytest.mark.parametrize("text", ["0 0 0 1500", "0 0 0 -1 2", "0 0 0 1e9 2", "0 0 0 a b"])
+@pytest.mark.parametrize(
+    "text",
+    ["0 0 0 1500", "0 0 0 -1 2 0 0 0", "0 0 0 1e9 2 0 0 0", "0 0 0 1500 2 0 3 0", "0 0 0 a b"],
+)
 def test_a_wrong_chassis_is_refused(text: str) -> None:
     with pytest.raises(CallError, match="length, width and height, each 0 to 100 m, and after"):
         Drive("tesla.model3", dimensions=text)

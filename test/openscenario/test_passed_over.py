@@ -322,10 +322,12 @@ def test_a_parameter_that_an_entry_does_not_declare_is_refused(tmp_path: Path) -
         with_vehicle('vehicleCategory="car"', 'vehicleCategory="car" mass="0"'),
         with_vehicle("</BoundingBox>", "</BoundingBox><Axles><FrontAxle positionX='9.5'/><RearAxle "
                      "positionX='0'/></Axles>"),
+        with_vehicle("</BoundingBox>", "</BoundingBox><Axles><FrontAxle positionX='2.8' "
+                     "maxSteering='30'/><RearAxle positionX='0'/></Axles>"),
         document(start_b='<LanePosition roadId="1" laneId="-1" s="150"><Orientation r="1"/>'
                  "</LanePosition>"),
     ],
-    ids=["environment", "override", "mass", "wheelbase", "roll"],
+    ids=["environment", "override", "mass", "wheelbase", "steering", "roll"],
 )  # fmt: skip
 def test_what_has_no_effect_is_a_note(text: str, tmp_path: Path) -> None:
     faults, notes = findings(written(tmp_path, text))
@@ -335,19 +337,20 @@ def test_what_has_no_effect_is_a_note(text: str, tmp_path: Path) -> None:
     )
 
 
-def test_mass_and_wheelbase_of_a_file_are_the_vehicles(tmp_path: Path) -> None:
+def test_mass_and_axles_of_a_file_are_the_vehicles(tmp_path: Path) -> None:
     text = document().replace('vehicleCategory="car"', 'vehicleCategory="car" mass="1900"')
     text = text.replace(
         "</BoundingBox>",
-        "</BoundingBox><Axles><FrontAxle positionX='3.1'/><RearAxle positionX='0.1'/></Axles>",
+        "</BoundingBox><Axles><FrontAxle positionX='3.1' maxSteering='0.5' wheelDiameter='0.7' "
+        "trackWidth='1.5'/><RearAxle positionX='0.1'/></Axles>",
     )
     path = written(tmp_path, text)
     assert findings(path) == ([], [])
     loaded = load_scenario(path)
     assert loaded.scene is not None
-    assert {(v["mass"], v["wheelbase"]) for v in loaded.scene["vehicles"].values()} == {
-        (1900.0, 3.0)
-    }
+    keys = "mass", "wheelbase", "max_steer_angle", "wheel_radius", "track"
+    for vehicle in loaded.scene["vehicles"].values():
+        assert [vehicle[key] for key in keys] == [1900.0, 3.0, 0.5, 0.35, 1.5]
 
 
 def test_values_within_the_constraints_of_a_parameter_are_taken(tmp_path: Path) -> None:

@@ -83,6 +83,15 @@ class SceneVehicleSettings(BoxSettings):
         default=None, description="default: that of its class [kg]"
     )
     wheelbase: _Size = Field(default=None, description="default: that of its class [m]")
+    wheel_radius: Annotated[Number, Field(ge=0.05, le=2)] | None = Field(
+        default=None, description="default: that of its class [m]"
+    )
+    max_steer_angle: Annotated[Number, Field(ge=0.01, le=1.4)] | None = Field(
+        default=None, description="of its front wheels; default: that of its class [rad]"
+    )
+    track: _Size = Field(
+        default=None, description="between the wheels of an axle; default: by its width [m]"
+    )
     lane: Whole | None = Field(default=None, description="OpenDRIVE lane that it starts in")
     s: Number | None = Field(default=None, description="station of its centre on the road [m]")
     speed: Annotated[Number, Field(ge=-10, le=100)] | None = Field(

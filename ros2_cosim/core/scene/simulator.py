@@ -68,17 +68,23 @@ class Body(NamedTuple):
 
 
 class Size(NamedTuple):
-    """Of a vehicle or object in the scenario [m], and a vehicle's mass [kg]; 0: not given."""
+    """Of a vehicle or object in the scenario [m]; 0: not given.
+
+    A vehicle also has a mass [kg], and its front wheels a largest angle [rad].
+    """
 
     length: float = 0.0
     width: float = 0.0
     height: float = 0.0
     mass: float = 0.0
     wheelbase: float = 0.0
+    wheel_radius: float = 0.0
+    max_steer_angle: float = 0.0
+    track: float = 0.0
 
     def text(self) -> str:
         """The value of attribute ``SIZE``."""
-        given = self if self.mass or self.wheelbase else self[:3]
+        given = self if any(self[3:]) else self[:3]
         return " ".join(map(repr, given))
 
 

@@ -392,16 +392,16 @@ class StoryActor(Mover):
         length: float,
         period: int,
         limits: Performance | None = None,
-        mass: float = 0.0,
-        wheelbase: float = 0.0,
+        chassis: tuple[float, float, float, float] = (0.0, 0.0, 0.0, 0.0),
     ) -> None:
         """Begin in a lane, ``offset`` [m] from its centre towards larger t, at a speed [m/s].
 
-        ``period`` is that of the calls [ns]; mass [kg] and wheelbase [m] 0 are those of the class.
+        ``period`` is that of the calls [ns]. ``chassis`` is what ``loaded`` takes: mass [kg],
+        wheelbase, radius of the wheels [m] and their largest angle [rad]; 0 is that of the class.
         """
         super().__init__(name, speed, limits)
         self._limited = Limited(self.limits, speed, period / _NS)
-        parameters = loaded(VEHICLES[dynamics], mass, wheelbase)
+        parameters = loaded(VEHICLES[dynamics], *chassis)
         self._least = -parameters.max_reverse_speed
         self._network = network
         self._period = period

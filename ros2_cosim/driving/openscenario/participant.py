@@ -92,7 +92,8 @@ class StoryboardPlayer(FullModel):
                 actors[name] = StoryActor(
                     name, network, dynamics, lane, aside, speed=speed, period=period,
                     length=story.boxes[name].length, limits=story.performance.get(name),
-                    mass=vehicle.mass or 0.0, wheelbase=vehicle.wheelbase or 0.0,
+                    chassis=(vehicle.mass or 0.0, vehicle.wheelbase or 0.0,
+                             vehicle.wheel_radius or 0.0, vehicle.max_steer_angle or 0.0),
                 )  # fmt: skip
         self._actors = actors
         self._stage = Stage(story, Cast(actors, self._walkers, self._traffic))

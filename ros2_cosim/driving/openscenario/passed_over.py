@@ -10,14 +10,14 @@ from typing import Final
 from ros2_cosim.driving.openscenario.document import Element, Findings
 
 #: Elements and attributes (``@``) that do not concern the simulation: names and origins of
-#: things, their appearance; heights, as everything is on the road; axles, of which a class of
-#: vehicles has its own; what takes part in no action.
+#: things, their appearance; heights, as everything is on the road; axles behind the first two;
+#: what takes part in no action.
 _SAYS_NOTHING: Final = {
     "@model", "@model3d", "@name", "@parameterType", "@role", "@variableType",
     "@dz", "@z", "@followingMode",
     "AdditionalAxle", "CatalogLocations", "License", "Properties", "SceneGraphFile",
     "TrailerCoupler", "TrailerHitch", "TrajectoryFollowingMode", "UsedArea",
-    "@maxSteering", "@positionZ", "@trackWidth", "@wheelDiameter",
+    "@positionZ", "RearAxle@maxSteering", "RearAxle@trackWidth", "RearAxle@wheelDiameter",
     "Pedestrian@pedestrianCategory", "MiscObject@miscObjectCategory",
     "Pedestrian@mass", "MiscObject@mass",
 }  # fmt: skip

@@ -8,6 +8,7 @@ from typing import Any, Final, NamedTuple
 from ros2_cosim.driving.openscenario.document import Element
 from ros2_cosim.world.headless.blueprints import LIBRARY
 from ros2_cosim.world.vehicle import VEHICLES as DYNAMICS
+from ros2_cosim.world.vehicle.wheel_ground import TYPICAL_TRACK
 
 #: Category -> kinds of the simulator's vehicles that may stand for it, and dynamics of drivers.
 _KINDS: Final = {
@@ -24,11 +25,20 @@ _KINDS: Final = {
 _USUAL: Final = {"car": "tesla.model3", "van": "mercedes.sprinter"}
 _ABOUT: Final = 0.6
 _SMALLEST: Final = 0.1  # m
-#: A mass [kg], and a wheelbase as a share of the length, of vehicles lie within these.
+#: A mass [kg], diameters of wheels and tracks [m], angles [rad], and a wheelbase as a share of the
+#: length, of vehicles lie within these.
 _MASSES: Final = (1.0, 100_000.0)
+_WIDTHS: Final = (0.1, 4.0)
+_ANGLES: Final = (0.01, 1.4)
 _WHEELBASES: Final = (0.2, 1.0)
 #: A box whose middle is so far aside is not the vehicle's [m].
 _ASIDE: Final = 0.05
+#: What the scene calls them, and a factor, where that is not as a file does.
+_KEYS: Final = {
+    "maxSteering": ("max_steer_angle", 1.0),
+    "wheelDiameter": ("wheel_radius", 0.5),
+    "trackWidth": ("track", 1.0),
+}
 _PERFORMANCE: Final = {
     "maxSpeed": "max_speed",
     "maxAcceleration": "max_acceleration",
@@ -60,7 +70,8 @@ class VehicleBox(NamedTuple):
 class DescribedVehicle(NamedTuple):
     """A vehicle: its box, what stands for it, its limits, and how it is not as the file says.
 
-    ``chassis`` has mass [kg] and wheelbase [m] where the file says them.
+    ``chassis`` has what the file says of mass [kg], wheelbase, radius and track of the wheels [m],
+    and their largest angle [rad].
     """
 
     box: VehicleBox
@@ -143,24 +154,37 @@ def read_vehicle(element: Element) -> DescribedVehicle:
     limits, performance = element.find("Performance"), {}
     if limits is not None:
         performance = {key: limits.amount(n, positive=True) for n, key in _PERFORMANCE.items()}
-    chassis, differences = _chassis(element, dynamics, box.length)
+    chassis, differences = _chassis(element, dynamics, box)
     return DescribedVehicle(box, f"vehicle.{name}", dynamics, performance, chassis, differences)
 
 
-def _chassis(element: Element, dynamics: str, length: float) -> tuple[dict[str, float], list[str]]:
-    """Mass and wheelbase of a file, and which of them no vehicle can have."""
+def _chassis(
+    element: Element, dynamics: str, box: VehicleBox
+) -> tuple[dict[str, float], list[str]]:
+    """What a file says of mass and axles, and which of it no vehicle can have."""
     here, found, differences = DYNAMICS[dynamics], {}, []
     asked = []
     if element.has("mass"):
         asked.append(("mass", element.number("mass"), _MASSES, here.mass, "kg"))
-    axles = [element.find("Axles", tag) for tag in ("FrontAxle", "RearAxle")]
-    if None not in axles:
-        front, rear = (axle.number("positionX") for axle in axles if axle is not None)
-        shares = (_WHEELBASES[0] * length, _WHEELBASES[1] * length)
-        asked.append(("wheelbase", front - rear, shares, here.wheelbase, "m"))
+    front, rear = (element.find("Axles", tag) for tag in ("FrontAxle", "RearAxle"))
+    if front is not None and rear is not None:
+        base = front.number("positionX") - rear.number("positionX")
+        shares = (_WHEELBASES[0] * box.length, _WHEELBASES[1] * box.length)
+        asked.append(("wheelbase", base, shares, here.wheelbase, "m"))
+    if front is not None:
+        asked += [
+            (name, front.number(name), limits, has, unit)
+            for name, limits, has, unit in (
+                ("maxSteering", _ANGLES, here.max_steer_angle, "rad"),
+                ("wheelDiameter", _WIDTHS, 2.0 * here.wheel_radius, "m"),
+                ("trackWidth", _WIDTHS, TYPICAL_TRACK * box.width, "m"),
+            )
+            if front.has(name)
+        ]
     for name, wanted, (least, most), has, unit in asked:
+        key, factor = _KEYS.get(name, (name, 1.0))
         if least <= wanted <= most:
-            found[name] = round(wanted, 6)
+            found[key] = round(factor * wanted, 6)
         else:
             differences.append(
                 f"{name} {wanted:g} {unit} has no effect: the vehicle drives as its class, "

@@ -221,8 +221,13 @@ def _objects(scene: SceneSettings) -> tuple[ObjectSpec, ...]:
 
 
 def _vehicle_size(settings: SceneVehicleSettings) -> Size:
-    mass, wheelbase = settings.mass or 0.0, settings.wheelbase or 0.0
-    return _size(settings)._replace(mass=mass, wheelbase=wheelbase)
+    return _size(settings)._replace(
+        mass=settings.mass or 0.0,
+        wheelbase=settings.wheelbase or 0.0,
+        wheel_radius=settings.wheel_radius or 0.0,
+        max_steer_angle=settings.max_steer_angle or 0.0,
+        track=settings.track or 0.0,
+    )
 
 
 def _size(settings: SceneVehicleSettings | ObjectSettings) -> Size:

@@ -15,7 +15,7 @@ from ros2_cosim.world.drivers.light_stop import LightStop
 from ros2_cosim.world.drivers.manoeuvres import ManoeuvreRun
 from ros2_cosim.world.geometry import frames
 from ros2_cosim.world.road import RoadNetwork, RoadPosition, driving_direction
-from ros2_cosim.world.vehicle import VEHICLES
+from ros2_cosim.world.vehicle import VEHICLES, loaded
 
 
 class StaticObstacle(NamedTuple):
@@ -69,7 +69,10 @@ class SceneVehicle:
         self.start_speed = spec.speed
         self.actor = 0
         self.body = Body((0.0, 0.0, 0.0), (0.0, 0.0, 0.0))
-        dynamics = VEHICLES[spec.dynamics]
+        # Its driver and its lane keeping know what the file says of its steering alone.
+        dynamics = loaded(
+            VEHICLES[spec.dynamics], 0.0, 0.0, max_steer_angle=spec.size.max_steer_angle
+        )
         self.keeper = LaneKeeper(
             network, dynamics, spec.lane, driving_direction(spec.lane) * spec.offset
         )

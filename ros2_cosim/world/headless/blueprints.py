@@ -48,6 +48,8 @@ MAX_SIZE = 100.0
 #: Heaviest of it [kg].
 MAX_MASS = 1.0e6
 _AXES = 3
+#: Of what a ``Size`` has beside: mass [kg], wheelbase, radius [m], angle [rad], track [m].
+_MOST = (MAX_MASS, MAX_SIZE, 10.0, 1.4, MAX_SIZE)
 _LONGEST = 200
 
 
@@ -114,7 +116,7 @@ class Blueprint:
     def sized(self, size: Sequence[float]) -> Blueprint:
         """This kind of actor with another length, width and height [m]; see ``SIZE``.
 
-        A mass [kg] and a wheelbase [m] may follow, which a vehicle has while scenarios drive it.
+        The other parts of a ``Size`` may follow: a vehicle has them while scenarios drive it.
         """
         half = [
             0.5 * given if given > 0.0 and abs(given - 2.0 * own) > SIZE_TOLERANCE else own
@@ -122,8 +124,12 @@ class Blueprint:
         ]
         extent = Vector(*half)
         found, rest = self, size[_AXES:]
-        if self.class_dynamics is not None and any(rest):
-            found = replace(self, class_dynamics=loaded(self.class_dynamics, *rest))
+        if self.class_dynamics is not None and self.class_equipment is not None and any(rest):
+            *chassis, track = rest
+            kit = self.class_equipment
+            kit = kit._replace(track=track or kit.track)
+            driven = loaded(self.class_dynamics, *chassis)
+            found = replace(self, class_dynamics=driven, class_equipment=kit)
         if extent == self.extent:
             return found
         hull = self.hull_width if extent.y == self.extent.y else 0.0
@@ -141,15 +147,16 @@ class Blueprint:
             size = [float(part) for part in text[:_LONGEST].split()]
         except ValueError:
             size = []
-        # Mass and wheelbase, if they are given.
-        most = [MAX_SIZE] * _AXES + [MAX_MASS, MAX_SIZE][: len(size) - _AXES]
+        # What a vehicle also has, if it is given.
+        most = [MAX_SIZE] * _AXES + list(_MOST)[: len(size) - _AXES]
         if len(size) not in (_AXES, len(Size._fields)) or not all(
             0.0 <= value <= limit for value, limit in zip(size, most, strict=True)
         ):
             raise ValueError(
                 f"attribute '{SIZE}' of blueprint '{self.id}': found '{text[:40]}'; allowed are "
-                f"length, width and height, each 0 to {MAX_SIZE:g} m, and after them mass, 0 to "
-                f"{MAX_MASS:g} kg, and wheelbase"
+                f"length, width and height, each 0 to {MAX_SIZE:g} m, and after them mass, "
+                "wheelbase, wheel_radius, max_steer_angle and track, each 0 to "
+                f"{', '.join(f'{most:g}' for most in _MOST)}"
             )
         return self.sized(size)
 

@@ -93,8 +93,14 @@ class VehicleParameters:
         return self.front_axle + self.rear_axle
 
 
-def loaded(p: VehicleParameters, mass: float, wheelbase: float) -> VehicleParameters:
-    """A vehicle with another mass [kg] and wheelbase [m]; 0: it keeps its own.
+def loaded(
+    p: VehicleParameters,
+    mass: float,
+    wheelbase: float,
+    wheel_radius: float = 0.0,
+    max_steer_angle: float = 0.0,
+) -> VehicleParameters:
+    """A vehicle with another mass [kg], wheelbase, radius of wheels [m], angle [rad]; 0: its own.
 
     Its forces grow with its mass, so that the same pedals mean the same acceleration.
     """
@@ -110,6 +116,8 @@ def loaded(p: VehicleParameters, mass: float, wheelbase: float) -> VehicleParame
         max_drive_force=p.max_drive_force * heavier,
         engine_braking_force=p.engine_braking_force * heavier,
         max_brake_force=p.max_brake_force * heavier,
+        wheel_radius=wheel_radius or p.wheel_radius,
+        max_steer_angle=max_steer_angle or p.max_steer_angle,
     )
 
 
