@@ -157,6 +157,15 @@ def test_what_comes_back_unchanged_changes_nothing(name: str) -> None:
     assert ways[0] == ways[1]
 
 
+@pytest.mark.parametrize("name", [n for n in NAMES if figure_table().vehicles[n].power])
+def test_no_engine_has_more_than_its_largest_power(name: str) -> None:
+    figures, told = figure_table().vehicles[name], _told(Drive(name))
+    assert figures.power is not None
+    passed_on = (figures.efficiency or (figure_table().everywhere.efficiency,))[0]
+    kilowatts = max(torque * rpm for rpm, torque in told.torque_curve) * math.pi / 30_000.0
+    assert 0.96 < kilowatts / (passed_on * figures.power[0]) < 1.001
+
+
 def test_a_scenario_gives_mass_and_wheelbase_and_pedals_mean_the_same() -> None:
     """What differs is what a blow, the air and a bend make of it."""
     usual = Drive("tesla.model3", steering="class")

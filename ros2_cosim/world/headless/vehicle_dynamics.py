@@ -178,7 +178,8 @@ def _engine(
     most = _or(own.max_rpm, drive.max_rpm)
     gears = drive.gears if own.gears is None else own.gears[0]
     curve = _torque_curve(own, drive, most, base.max_power * heavier / _KILO)
-    curve = tuple((rpm, every.efficiency * torque) for rpm, torque in curve)
+    passed_on = _or(own.efficiency, every.efficiency)
+    curve = tuple((rpm, passed_on * torque) for rpm, torque in curve)
     largest = max(torque for _, torque in curve)
     # Without a ratio of its own it is geared for its own top speed, or for that of its class.
     top = drive.gearing * (base.max_speed if own.top is None else own.top[0] / _KMH)
@@ -220,9 +221,12 @@ def _torque_curve(own: VehicleFigures, drive: DriveFigures, most: float, usual: 
     at = max(_or(own.power_rpm, drive.power_at * most), last)
     there = min(torque, power * _KILO * 60.0 / (2.0 * PI * at))
     points = [(0.0, drive.low * torque), (first, torque), (last, torque), (at, there)]
-    points += [(most, drive.high * there)]
+    points += [(most, min(drive.high, at / most) * there)]
     return tuple(point for n, point in enumerate(points) if n == 0 or point[0] > points[n - 1][0])
 
 
 def _or(figure: Figure | None, otherwise: float) -> float:
     return otherwise if figure is None else figure[0]
+    # The largest power ends the peak, if the class would hold it for longer, and there is no more
+    # of it at higher speeds.
+    last = max(first, min(last, power * _KILO / torque * TO_RPM))

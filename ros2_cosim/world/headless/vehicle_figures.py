@@ -93,6 +93,9 @@ class VehicleFigures(Section):
     peak: tuple[_Range, str] | None = Field(default=None, description="of the torque [1/min]")
     power_rpm: Figure | None = Field(default=None, description="of the largest power [1/min]")
     max_rpm: Figure | None = Field(default=None, description="[1/min]")
+    efficiency: Figure | None = Field(
+        default=None, description="what the wheels get of power and torque, which may be gross"
+    )
     gears: tuple[_Gears, str] | None = None
     final_ratio: Figure | None = None
     tire_friction: Figure | None = None
