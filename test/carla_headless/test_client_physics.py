@@ -371,7 +371,7 @@ def test_a_steering_curve_takes_steering_away_with_speed(world: Any, spawn: Any)
         car.apply_control(carla.VehicleControl(steer=0.2))
     _run(world, 20)
     for car in (usual, curved):
-        angles.append(car.get_wheel_steer_angle(carla.VehicleWheelLocation.FL_Wheel))
+        angles.append(car.get_wheel_steer_angle(carla.VehicleWheelLocation.FR_Wheel))
         car.disable_constant_velocity()
     assert angles[1] == pytest.approx(0.5 * angles[0], rel=0.01)
 

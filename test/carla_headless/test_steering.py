@@ -3,17 +3,19 @@
 
 from __future__ import annotations
 
-from math import atan2, degrees
+from itertools import pairwise
+from math import atan2, degrees, radians, tan
 
 import pytest
 from support.headless_process import TOWN
 
+from bench.vehicle_figures import STEP, Drive
 from ros2_cosim.core.scene.simulator import CLASS_STEERING, STEERING
 from ros2_cosim.world.headless.blueprints import LIBRARY, Blueprint
 from ros2_cosim.world.headless.wire_types import VehicleControl
 from ros2_cosim.world.headless.world import World
 from ros2_cosim.world.vehicle.parameters import GRAVITY, VehicleParameters
-from ros2_cosim.world.vehicle.vehicle import ActuatorCommand, Vehicle
+from ros2_cosim.world.vehicle.vehicle import ActuatorCommand, Vehicle, soft_share
 
 SHARED = ["vehicle.tesla.model3", "vehicle.gazelle.omafiets", "vehicle.audi.a2"]
 
@@ -23,7 +25,7 @@ def _angle_after(world: World, blueprint: str, seconds: float, **attributes: str
     world.apply_control(vehicle.id, VehicleControl(steer=1.0))
     for _ in range(round(seconds / world.step_s)):
         world.tick()
-    angle = world.require_vehicle(vehicle.id).body.steer_angle_degrees()
+    angle = max(world.require_vehicle(vehicle.id).body.steer_angles())
     world.destroy(vehicle.id)
     return angle
 
@@ -33,6 +35,55 @@ def test_what_clients_spawn_steers_as_in_carla(blueprint: str) -> None:
     world = World(TOWN.read_text(encoding="utf-8"), 0.01)
     assert _angle_after(world, blueprint, 1.0) == pytest.approx(70.0, abs=0.5)
     assert _angle_after(world, blueprint, 0.2) > 25.0
+
+
+@pytest.mark.parametrize("steer", [0.3, -0.3])
+def test_the_wheels_of_clients_turn_around_one_point(steer: float) -> None:
+    drive = Drive("tesla.model3", 1.5)
+    for _ in range(200):
+        drive.go(steer=steer, throttle=max(0.0, 1.5 - drive.speed))
+    p, track = drive.body.parameters, drive.body.equipment.track
+    left, right = map(radians, drive.body.steer_angles())
+    inner, outer = (right, left) if steer > 0.0 else (left, right)
+    # The curve of the steering takes a part away, 10 % at 20 km/h.
+    share = abs(steer) * (1.0 - 0.1 * drive.speed * 3.6 / 20.0)
+    assert abs(inner) == pytest.approx(share * p.max_steer_angle, rel=1e-3)
+    assert 1.0 / tan(abs(outer)) - 1.0 / tan(abs(inner)) == pytest.approx(track / p.wheelbase)
+    radius = p.wheelbase / tan(abs(inner)) + 0.5 * track
+    turned = radians(abs(drive.actor.exposed_numbers()[11]))
+    assert drive.speed / turned == pytest.approx(radius, rel=0.01)
+
+
+def test_tyres_of_clients_near_their_limit_little_by_little() -> None:
+    """PhysX's law: as the stiffness says at no slip, the largest force at three times as much."""
+    wanted = [0.05 * n for n in range(100)]
+    forces = [share * soft_share(share) for share in wanted]
+    assert forces[1] == pytest.approx(wanted[1], rel=0.02)
+    assert all(b > a - 1e-12 for a, b in pairwise(forces)) and max(forces) == pytest.approx(1.0)
+    assert forces[20] == pytest.approx(1.0 - 1.0 / 3.0 + 1.0 / 27.0)
+    assert soft_share(3.0 - 1e-9) == pytest.approx(soft_share(3.0))
+    drive = Drive("tesla.model3", 15.0)
+    for _ in range(20):
+        drive.go(steer=0.15)
+    p = drive.body.parameters
+    tyre = drive.body.wheel_forces()[0]
+    share = p.front_stiffness * abs(tyre.slip) / tyre.friction
+    assert share > 0.1
+    assert abs(tyre.lateral) == pytest.approx(
+        tyre.friction * tyre.load * (share - share**2 / 3.0 + share**3 / 27.0)
+    )
+
+
+def test_the_steering_of_clients_turns_back_twice_as_fast() -> None:
+    drive = Drive("tesla.model3")
+    angles = []
+    for steer, steps in ((1.0, 5), (1.0, 20), (0.0, 5)):
+        for _ in range(steps):
+            drive.go(steer=steer)
+        angles.append(max(drive.body.steer_angles()))
+    rate = degrees(drive.body.parameters.max_steer_rate) * 5 * STEP
+    assert angles[0] == pytest.approx(rate, rel=1e-3)
+    assert angles[1] - angles[2] == pytest.approx(2.0 * rate, rel=1e-3)
 
 
 @pytest.mark.parametrize("blueprint", SHARED)

@@ -189,10 +189,9 @@ class VehicleActor(Actor):
         self._status = b""
         self.take_state()
 
-    @property
-    def steer_angle_degrees(self) -> float:
-        """Angle of the front wheels, positive to the right."""
-        return self.body.steer_angle_degrees()
+    def steer_angle(self, wheel: int) -> float:
+        """Angle of a wheel, positive to the right [deg]."""
+        return self.body.steer_angles()[wheel] if wheel < _STEERED_WHEELS else 0.0
 
     def gear(self) -> int:
         """The gear that is in: 1 the first, 0 neutral, -1 backwards."""
@@ -228,7 +227,7 @@ class VehicleActor(Actor):
             rolled = self.body.wheel_turn_degrees()
         steered = self.steered_looks.get(wheel)
         if steered is None:
-            steered = self.steer_angle_degrees if wheel < _STEERED_WHEELS else 0.0
+            steered = self.steer_angle(wheel)
         return Rotation(rolled, steered)
 
     def take_state(self) -> None:

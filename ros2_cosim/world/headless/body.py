@@ -9,7 +9,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Final, NamedTuple
 
-from ros2_cosim.core.kernel.exactmath import PI, atan, degrees, radians
+from ros2_cosim.core.kernel.exactmath import PI, atan, degrees, radians, sincos
 from ros2_cosim.world.geometry import frames
 from ros2_cosim.world.headless.blueprints import Blueprint
 from ros2_cosim.world.headless.contact import OrientedBox
@@ -38,6 +38,7 @@ from ros2_cosim.world.vehicle import (
 from ros2_cosim.world.vehicle.parameters import GRAVITY
 from ros2_cosim.world.vehicle.pedals import air_drag, engine_drag, max_drive_force, rolling_force
 from ros2_cosim.world.vehicle.split_grip import Four, SplitGripVehicle, mean_grip
+from ros2_cosim.world.vehicle.vehicle import soft_share
 
 _DEFAULT_SPEED_LIMIT: Final = 90.0  # km/h, where the road names none
 _FIRST_LIMIT: Final = 30.0 / 3.6  # m/s, of CARLA's vehicles before the first sign
@@ -146,7 +147,7 @@ class VehicleBody:
         self._pulled = False
         self._acceleration = (0.0, 0.0, 0.0)
         self._before = self._velocity = (0.0, 0.0, 0.0)
-        self._vehicle = Vehicle(self.parameters)
+        self._vehicle = self._steered(Vehicle(self.parameters))
         #: The last control, what it meant, and at which speed.
         self._control: VehicleControl | None = None
         self._command = ActuatorCommand()
@@ -273,7 +274,7 @@ class VehicleBody:
             )  # fmt: skip
         elif self._patches is not None:
             parameters = with_friction(parameters, grips[0])
-        new: Vehicle = self._split or Vehicle(parameters, old.x, old.y, old.yaw)
+        new = self._steered(self._split or Vehicle(parameters, old.x, old.y, old.yaw))
         new.vx, new.vy, new.yaw_rate = old.vx, old.vy, old.yaw_rate
         new.ax, new.ay = old.ax, old.ay
         new.throttle, new.brake, new.steer_angle = old.throttle, old.brake, old.steer_angle
@@ -283,6 +284,12 @@ class VehicleBody:
         self._control = None
         if self._flight is not None:
             self._flight.shape = self._shape()
+
+    def _steered(self, vehicle: Vehicle) -> Vehicle:
+        """A vehicle with the steering and the tyres of this one."""
+        kit = self.equipment
+        vehicle.inner, vehicle.unwinding, vehicle.soft = kit.inner, kit.unwinding, kit.soft
+        return vehicle
 
     def grips(self) -> Four:
         """Friction of each tyre [1]: that of its ground, else its own."""
@@ -322,17 +329,20 @@ class VehicleBody:
         p, v = self.parameters, self._vehicle
         base = p.wheelbase
         speed = max(abs(v.vx), _SLIP_SPEED)
-        grips, forces = self.grips(), []
+        grips, forces, steered = self.grips(), [], atan(v.wheel_tangent())
         for wheel in range(_WHEELS):
             along, load, stiffness, angle = (
-                (p.front_axle, p.rear_axle, p.front_stiffness, v.steer_angle)
+                (p.front_axle, p.rear_axle, p.front_stiffness, steered)
                 if wheel < _FRONT
                 else (-p.rear_axle, p.front_axle, p.rear_stiffness, 0.0)
             )
             slip = atan((v.vy + along * v.yaw_rate) / speed) - angle
             newtons = 0.5 * p.mass * GRAVITY * load / base
             limit = grips[wheel] * newtons
-            lateral = min(limit, max(-limit, -stiffness * slip * newtons))
+            lateral = -stiffness * slip * newtons
+            if v.soft:
+                lateral *= soft_share(abs(lateral) / limit)
+            lateral = min(limit, max(-limit, lateral))
             # Wheels that are alike drive and brake alike.
             push = 0.25 * p.mass * v.ax if self._split is None else self._split.pushes[wheel]
             forces.append(WheelForces(slip, newtons, push, lateral, grips[wheel]))
@@ -499,9 +509,15 @@ class VehicleBody:
         share = interpolated(self.steering_curve, abs(self._vehicle.vx) * _MS_TO_KMH)
         return most * share if share > 0.0 else most
 
-    def steer_angle_degrees(self) -> float:
-        """Angle of the front wheels, positive to the right."""
-        return frames.steer_to_carla(degrees(self._vehicle.steer_angle))
+    def steer_angles(self) -> tuple[float, float]:
+        """Angles of the left and the right front wheel, positive to the right [deg]."""
+        angle, inner = self._vehicle.steer_angle, self._vehicle.inner
+        other = angle
+        if inner != 0.0 and angle != 0.0:
+            sine, cosine = sincos(angle)
+            other = atan(sine / (cosine + 2.0 * inner * abs(sine)))
+        left, right = (angle, other) if angle > 0.0 else (other, angle)
+        return frames.steer_to_carla(degrees(left)), frames.steer_to_carla(degrees(right))
 
     def wheel_turn_degrees(self) -> float:
         """How far the wheels have rolled, within a turn; forwards is a pitch downwards."""

@@ -218,7 +218,7 @@ def shown_vehicle(actor: VehicleActor) -> ShownVehicle:
         2.0 * box.extent.y,
         actor.control.throttle,
         actor.control.brake,
-        0.0 - radians(actor.steer_angle_degrees),
+        0.0 - radians(actor.steer_angle(0)),
     )
 
 

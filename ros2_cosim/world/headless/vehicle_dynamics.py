@@ -28,8 +28,10 @@ from ros2_cosim.world.vehicle.parameters import GRAVITY, VEHICLES, VehicleParame
 #: holds.
 TYRE_FRICTION: Final = 3.5
 
-#: The steering reaches its largest angle in 0.4 s [rad/s].
-_STEER_RATE: Final = 3.05
+#: CARLA's engine turns the wheels from straight on to their largest angle in 0.4 s, without any
+#: other lag [rad/s, s], and back in 0.2 s (``SteeringInputRate`` in OpenHUTB/engine 4cce899b,
+#: Engine/Plugins/Runtime/PhysXVehicles/.../WheeledVehicleMovementComponent.cpp).
+_STEER_RATE, _STEER_LAG, _UNWINDING = 3.05, 0.001, 2.0
 
 #: Highest centre of mass as a share of the wheelbase. The traffic manager brakes hard in bends at
 #: 100 km/h; with more load on the front axle short vehicles, two-wheelers above all, turn around.
@@ -55,6 +57,10 @@ class Equipment(NamedTuple):
     :ivar hand_brake_force: [N]; None: it locks the rear axle
     :ivar wheel_damping: of a wheel [N m s]
     :ivar wheel_stiffness: along the vehicle [N per slip and m/s^2]; 0: no wheel slips
+    :ivar inner: half the track over the wheelbase, if the angle of the steering is that of the
+        wheel on the inner side of the bend
+    :ivar unwinding: the steering turns back so many times as fast
+    :ivar soft: whether lateral forces near their limit little by little
     """
 
     engine: DriveEngine | None
@@ -64,6 +70,9 @@ class Equipment(NamedTuple):
     hand_brake_force: float | None = None
     wheel_damping: float = 0.0
     wheel_stiffness: float = 0.0
+    inner: float = 0.0
+    unwinding: float = 1.0
+    soft: bool = False
 
 
 class EquippedVehicle(NamedTuple):
@@ -130,6 +139,10 @@ def _own(name: str, base_type: str, extent: Vector, width: float) -> EquippedVeh
     area = _or(own.frontal_area, every.box_share * width * height)
     engine = _engine(own, drive, every, base, radius, heavier)
     force, top = engine.largest_force(), engine.top_speed()
+    track = _or(own.track, every.track_share * width)
+    # The outer wheel follows from the inner one: ``computeAckermannSteerAngles`` in
+    # NVIDIAGameWorks/PhysX-3.4 238605d8, PhysX_3.4/Source/PhysXVehicle/src/PxVehicleUpdate.cpp.
+    inner = 0.5 * track / wheelbase
     parameters = replace(
         base,
         name=name,
@@ -151,17 +164,21 @@ def _own(name: str, base_type: str, extent: Vector, width: float) -> EquippedVeh
         lateral_grip=_or(own.tire_friction, every.tire_friction) / base.friction,
         max_steer_angle=radians(_or(own.max_steer_angle, every.max_steer_angle)),
         max_steer_rate=_STEER_RATE,
+        steer_lag=_STEER_LAG,
     )
     return EquippedVehicle(
         parameters,
         Equipment(
             engine,
             every.steering_curve,
-            _or(own.track, every.track_share * width),
+            track,
             area,
             every.hand_brake * mass * GRAVITY,
             every.wheel_damping,
             every.wheel_stiffness,
+            inner,
+            _UNWINDING,
+            True,
         ),
     )
 
@@ -218,6 +235,9 @@ def _torque_curve(own: VehicleFigures, drive: DriveFigures, most: float, usual: 
         ends = [(rpm, torque * corner / rpm) for rpm in (*falling, most) if rpm > corner]
         return ((0.0, torque), (min(corner, most), torque), *ends)
     first, last = own.peak[0] if own.peak else (drive.peak[0] * most, drive.peak[1] * most)
+    # The largest power ends the peak, if the class would hold it for longer, and there is no more
+    # of it at higher speeds.
+    last = max(first, min(last, power * _KILO / torque * TO_RPM))
     at = max(_or(own.power_rpm, drive.power_at * most), last)
     there = min(torque, power * _KILO * 60.0 / (2.0 * PI * at))
     points = [(0.0, drive.low * torque), (first, torque), (last, torque), (at, there)]
@@ -227,6 +247,3 @@ def _torque_curve(own: VehicleFigures, drive: DriveFigures, most: float, usual: 
 
 def _or(figure: Figure | None, otherwise: float) -> float:
     return otherwise if figure is None else figure[0]
-    # The largest power ends the peak, if the class would hold it for longer, and there is no more
-    # of it at higher speeds.
-    last = max(first, min(last, power * _KILO / torque * TO_RPM))

@@ -12,7 +12,7 @@ from typing import Final
 
 from ros2_cosim.core.kernel.exactmath import sqrt
 from ros2_cosim.world.vehicle.parameters import VehicleParameters
-from ros2_cosim.world.vehicle.vehicle import Vehicle
+from ros2_cosim.world.vehicle.vehicle import Vehicle, soft_share
 
 #: Front left, front right, rear left, rear right.
 Four = tuple[float, float, float, float]
@@ -90,12 +90,16 @@ class SplitGripVehicle(Vehicle):
         speed = vx if vx >= 0.0 else -vx
         slip_front = abs(vy + p.front_axle * yaw_rate - vx * wheel) / speed
         slip_rear = abs(vy - p.rear_axle * yaw_rate) / speed
-        most = self._held(0, load_front) + self._held(1, load_front)
-        if front * slip_front > most:
-            front = most / slip_front
-        most = self._held(2, load_rear) + self._held(3, load_rear)
-        if rear * slip_rear > most:
-            rear = most / slip_rear
+        most_front = self._held(0, load_front) + self._held(1, load_front)
+        most_rear = self._held(2, load_rear) + self._held(3, load_rear)
+        if self.soft:
+            front *= soft_share(front * slip_front / most_front)
+            rear *= soft_share(rear * slip_rear / most_rear)
+            return front, rear
+        if front * slip_front > most_front:
+            front = most_front / slip_front
+        if rear * slip_rear > most_rear:
+            rear = most_rear / slip_rear
         return front, rear
 
     def _held(self, wheel: int, load: float) -> float:

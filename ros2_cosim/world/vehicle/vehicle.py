@@ -37,7 +37,7 @@ _LEAST_PRESSED: Final = 0.1
 # A vehicle that turns faster than this [rad/s] spins.
 _SPIN: Final = 3.0
 _LEAST_LATERAL_SHARE = _LATERAL_RESERVE * _LATERAL_RESERVE
-_NEVER = (0.0, 0.0, 0.0, 0.0, 0.0), (0.0, 0.0, 0.0), (0.0, 0.0, 0.0, 0.0, 0.0)
+_NEVER = (0.0, 0.0, 0.0, 0.0, 0.0), (0.0, 0.0, 0.0), (0.0, 0.0, 0.0, 0.0)
 
 
 class ActuatorCommand(NamedTuple):
@@ -50,10 +50,23 @@ class ActuatorCommand(NamedTuple):
     hand_brake: bool = False
 
 
-_Five = tuple[float, float, float, float, float]
 #: All that the motion of a step depends on, apart from the command: vx, vy, yaw_rate, ax, ay;
-#: throttle, brake, steer_angle; slope, cross, lengths of substep and step, signs (also of zeros).
-_Inner = tuple[_Five, tuple[float, float, float], _Five]
+#: throttle, brake, steer_angle; slope, cross, lengths of substep and step.
+_Inner = tuple[
+    tuple[float, float, float, float, float],
+    tuple[float, float, float],
+    tuple[float, float, float, float],
+]
+
+
+def _signs(inner: _Inner) -> float:
+    """Another number for each choice of signs, also of zeros."""
+    (vx, vy, rate, ax, ay), (throttle, brake, steer), (slope, cross, _, _) = inner
+    return (
+        copysign(1.0, vx) + copysign(2.0, vy) + copysign(4.0, rate) + copysign(8.0, ax)
+        + copysign(16.0, ay) + copysign(32.0, throttle) + copysign(64.0, brake)
+        + copysign(128.0, steer) + copysign(256.0, slope) + copysign(512.0, cross)
+    )  # fmt: skip
 
 
 class Vehicle:
@@ -69,9 +82,10 @@ class Vehicle:
 
     __slots__ = (
         "_angle", "_began", "_command", "_cosine", "_cross", "_ended", "_grip", "_lags", "_moment",
-        "_repeats", "_reserve", "_rolling", "_sideways", "_sine", "_step_size", "_ways", "_weight",
-        "ax", "ay", "brake", "distance", "longest_substep", "parameters", "steer_angle",
-        "throttle", "vx", "vy", "x", "y", "yaw", "yaw_rate",
+        "_repeats", "_reserve", "_rolling", "_sideways", "_signs", "_sine", "_steered",
+        "_step_size", "_tangent", "_ways", "_weight", "_wheel_cosine", "_wheel_sine", "ax", "ay",
+        "brake", "distance", "inner", "longest_substep", "parameters", "soft", "steer_angle",
+        "throttle", "unwinding", "vx", "vy", "x", "y", "yaw", "yaw_rate",
     )  # fmt: skip
 
     def __init__(
@@ -100,14 +114,26 @@ class Vehicle:
         # Of the road: rise to the left over run, and the force with which it pulls right [N].
         self._cross = self._sideways = 0.0
         self.longest_substep: float = MAX_SUBSTEP
+        #: Half the track over the wheelbase, if ``steer_angle`` is that of the wheel on the inner
+        #: side of the bend; 0: that of a wheel in the middle of the axle.
+        self.inner = 0.0
+        #: The wheels turn back towards straight on so many times as fast.
+        self.unwinding = 1.0
+        #: Whether lateral forces near their limit little by little, as in PhysX.
+        self.soft = False
         #: Shares of the way that throttle, brake and steering go in one substep.
         self._lags = (0.0, 0.0, 0.0)
         #: The last angle of which sine and cosine were taken.
         self._angle, self._sine, self._cosine = 0.0, 0.0, 1.0
+        #: The last angle of the steering; tangent, sine, cosine of a wheel in the middle.
+        self._steered, self._tangent = 0.0, 0.0
+        self._wheel_sine, self._wheel_cosine = 0.0, 1.0
         # A step that begins as the one before goes as that one: a vehicle that stands, or that
         # is held at a speed. This is how the last step began; if it was a second one of its kind,
         # also how it ended, and what its substeps added to distance, place and yaw.
         self._began: _Inner = _NEVER
+        #: Of how it began; 0: not needed yet.
+        self._signs = 0.0
         self._command = ActuatorCommand()
         self._ended: _Inner = _NEVER
         self._ways: list[tuple[float, float, float, float]] | None = None
@@ -147,6 +173,10 @@ class Vehicle:
             self._sideways = self._weight * cross / sqrt(1.0 + cross * cross)
         began = self._inner(slope, cross, h, dt)
         is_known = self._repeats and control is self._command and began == self._began
+        signs = 0.0
+        if is_known:
+            signs = _signs(began)
+            is_known = signs == (self._signs or _signs(self._began))
         if is_known and self._ways is not None:
             for rolled, along, slid, turned in self._ways:
                 self._go(rolled, along, slid, turned)
@@ -154,7 +184,7 @@ class Vehicle:
             self.vx, self.vy, self.yaw_rate, self.ax, self.ay = motion
             self.throttle, self.brake, self.steer_angle = actuators
             return
-        self._began, self._command = began, control
+        self._began, self._command, self._signs = began, control, signs
         self._ways = [] if is_known else None
         throttle = 0.0 if throttle < 0.0 else 1.0 if throttle > 1.0 else throttle
         brake = 0.0 if brake < 0.0 else 1.0 if brake > 1.0 else brake
@@ -166,15 +196,8 @@ class Vehicle:
             self._ended = self._inner(slope, cross, h, dt)
 
     def _inner(self, slope: float, cross: float, h: float, dt: float) -> _Inner:
-        vx, vy, rate, ax, ay = self.vx, self.vy, self.yaw_rate, self.ax, self.ay
-        throttle, brake, steer = self.throttle, self.brake, self.steer_angle
-        signs = (
-            copysign(1.0, vx) + copysign(2.0, vy) + copysign(4.0, rate) + copysign(8.0, ax)
-            + copysign(16.0, ay) + copysign(32.0, throttle) + copysign(64.0, brake)
-            + copysign(128.0, steer) + copysign(256.0, slope) + copysign(512.0, cross)
-        )  # fmt: skip
-        actuators = throttle, brake, steer
-        return (vx, vy, rate, ax, ay), actuators, (slope, cross, h, dt, signs)
+        motion = self.vx, self.vy, self.yaw_rate, self.ax, self.ay
+        return motion, (self.throttle, self.brake, self.steer_angle), (slope, cross, h, dt)
 
     def direction(self) -> tuple[float, float]:
         """Sine and cosine of the yaw."""
@@ -206,14 +229,30 @@ class Vehicle:
         if vx == 0.0:
             return 0.0, 0.0, 0.0, 0.0
         p = self.parameters
-        sine, cosine = sincos(self.steer_angle)
-        wheel = sine / cosine
+        wheel = self.wheel_tangent()
         load_front, load_rear = self._axle_loads(self._weight)
         front, rear = self._axle_stiffness(wheel, load_front, load_rear)
         speed = vx if vx >= 0.0 else -vx
         front *= 0.5 * (vx * wheel - vy - p.front_axle * rate) / speed
         rear *= 0.5 * (p.rear_axle * rate - vy) / speed
         return front, front, rear, rear
+
+    def wheel_tangent(self) -> float:
+        """Tangent of the angle of a wheel in the middle of the front axle."""
+        angle = self.steer_angle
+        if angle == 0.0:
+            self._wheel_cosine = 1.0
+            self._steered = self._tangent = self._wheel_sine = angle
+        elif angle != self._steered:
+            sine, cosine = sincos(angle)
+            wheel = sine / cosine
+            if self.inner != 0.0:
+                wheel /= 1.0 + self.inner * (wheel if wheel >= 0.0 else -wheel)
+                cosine = 1.0 / sqrt(1.0 + wheel * wheel)
+                sine = wheel * cosine
+            self._steered, self._tangent = angle, wheel
+            self._wheel_sine, self._wheel_cosine = sine, cosine
+        return self._tangent
 
     def _actuate(self, h: float, throttle: float, brake: float, steer: float) -> None:
         p = self.parameters
@@ -222,6 +261,8 @@ class Vehicle:
         self.brake += brake_share * (brake - self.brake)
         limit = p.max_steer_rate * h
         change = steer_share * (steer * p.max_steer_angle - self.steer_angle)
+        if change * self.steer_angle < 0.0:
+            limit *= self.unwinding
         self.steer_angle += -limit if change < -limit else limit if change > limit else change
 
     def _move(self, h: float, reverse: bool, hand_brake: bool, slope: float) -> None:
@@ -260,8 +301,8 @@ class Vehicle:
             self.ax = self.ay = 0.0
             return
 
-        sine_steer, cosine_steer = sincos(self.steer_angle)
-        wheel = sine_steer / cosine_steer
+        wheel = self.wheel_tangent()
+        sine_steer, cosine_steer = self._wheel_sine, self._wheel_cosine
         if speed < _KINEMATIC_SPEED:
             new_vx = _advance_speed(vx, pushing, resisting, mass, h)
             target_rate = new_vx * wheel / (p.front_axle + p.rear_axle)
@@ -411,11 +452,26 @@ class Vehicle:
             slip_front = -slip_front
         if slip_rear < 0.0:
             slip_rear = -slip_rear
+        if self.soft:
+            front *= soft_share(p.front_stiffness * slip_front / share)
+            rear *= soft_share(p.rear_stiffness * slip_rear / share)
+            return front, rear
         if front * slip_front > share * load_front:
             front = share * load_front / slip_front
         if rear * slip_rear > share * load_rear:
             rear = share * load_rear / slip_rear
         return front, rear
+
+
+def soft_share(wanted: float) -> float:
+    """What a tyre of PhysX gives of its lateral stiffness.
+
+    :param wanted: its force by stiffness alone, as a share of the largest one, from 0 on. The law
+        is ``smoothingFunction1`` in NVIDIAGameWorks/PhysX-3.4 238605d8, PxVehicleUpdate.cpp.
+    """
+    if wanted >= 3.0:
+        return 1.0 / wanted
+    return 1.0 + wanted * (wanted / 27.0 - 1.0 / 3.0)
 
 
 def _advance_speed(v: float, pushing: float, resisting: float, mass: float, h: float) -> float:

@@ -140,5 +140,5 @@ TABLE.methods(
     ("get_telemetry_data", telemetry, u32),
     ("get_vehicle_light_state", lambda vehicle: [vehicle.lights], u32),
     ("get_wheel_pitch_angle", lambda vehicle, n: vehicle.wheel_rotation(n).pitch, u32, wheel),
-    ("get_wheel_steer_angle", lambda v, n: v.steer_angle_degrees if n < 2 else 0.0, u32, u8),
+    ("get_wheel_steer_angle", lambda v, n: v.steer_angle(n), u32, u8),
 )
