@@ -2,9 +2,10 @@
 """Traffic of the real CARLA client's traffic manager, with walkers: what happens, and whose fault.
 
 ``python -m bench.carla_traffic [MAP.xodr ...] [--seeds 1 2 3] [--vehicles 100] [--walkers 30]
-[--seconds 600] [--out FILE]`` drives on each map with each seed, with a separate server, lists
-contacts, long stands and red crossings, and prints a table. The client crashes or hangs now and
-then: such a drive begins anew, twice at most.
+[--seconds 600] [--safe] [--out FILE]`` drives on each map with each seed, with a separate server,
+lists contacts, long stands and red crossings, and prints a table. ``--safe`` takes cars alone, as
+that option of CARLA's ``generate_traffic.py`` does. The client crashes or hangs now and then: such
+a drive begins anew, twice at most.
 """
 
 from __future__ import annotations
@@ -15,7 +16,8 @@ import random
 import subprocess
 import sys
 from collections.abc import Iterator
-from math import cos, radians, sin, tan
+from itertools import pairwise
+from math import copysign, cos, radians, sin, tan
 from pathlib import Path
 from typing import Any, Final
 
@@ -54,12 +56,30 @@ def _along(heading: float) -> tuple[float, float]:
     return cos(heading), -sin(heading)
 
 
-def _steering(actor: Any) -> tuple[float, float]:
-    wheels = actor.get_physics_control().wheels
-    places = [wheel.position for wheel in wheels]
-    along = actor.get_transform().get_forward_vector()
-    base = max(abs((a - b).dot(along)) for a in places for b in places)
-    return radians(wheels[0].max_steer_angle), 0.01 * base
+class Steering:
+    """Which bend a steering command of a vehicle means, as its physics control says."""
+
+    def __init__(self, actor: Any) -> None:
+        physics, pose = actor.get_physics_control(), actor.get_transform()
+        places = [wheel.position for wheel in physics.wheels]
+        along, across = pose.get_forward_vector(), pose.get_right_vector()
+        self._base = 0.01 * max(abs((a - b).dot(along)) for a in places for b in places)
+        self._half = 0.005 * max(abs((a - b).dot(across)) for a in places for b in places)
+        self._most = radians(physics.wheels[0].max_steer_angle)
+        self._curve = [(point.x / 3.6, point.y) for point in physics.steering_curve]
+
+    def bend(self, steer: float, speed: float) -> float:
+        """Curvature [1/m], to the right, of the middle of the rear axle at a speed [m/s].
+
+        The command is the angle of the wheel on the inner side.
+        """
+        share = self._curve[-1][1]
+        for (x0, y0), (x1, y1) in pairwise(self._curve):
+            if speed < x1:
+                share = y0 + (y1 - y0) * max(0.0, speed - x0) / (x1 - x0)
+                break
+        inner = tan(abs(steer) * share * self._most) / self._base
+        return copysign(inner / (1.0 + self._half * inner), steer)
 
 
 def longest_cycle(network: RoadNetwork) -> float:
@@ -74,7 +94,7 @@ def longest_cycle(network: RoadNetwork) -> float:
 class Town:
     """A world that a client has filled with traffic."""
 
-    def __init__(self, client: Any, seed: int, vehicles: int, walkers: int) -> None:
+    def __init__(self, client: Any, seed: int, vehicles: int, walkers: int, safe: bool) -> None:
         import carla
 
         self._carla, self.client, self.world = carla, client, client.get_world()
@@ -87,6 +107,8 @@ class Town:
         points = self.map.get_spawn_points()
         self.chance.shuffle(points)
         kinds = sorted(self.library.filter("vehicle.*"), key=lambda kind: str(kind.id))
+        if safe:
+            kinds = [kind for kind in kinds if kind.get_attribute("base_type") == "car"]
         self.vehicles: list[Any] = []
         for point in points:
             if len(self.vehicles) == vehicles:
@@ -94,8 +116,7 @@ class Town:
             made = self.world.try_spawn_actor(self.chance.choice(kinds), point)
             self.vehicles += [] if made is None else [made]
         self.lengths = {actor.id: actor.bounding_box.extent.x for actor in self.vehicles}
-        #: Largest angle of the front wheels [rad] and wheelbase [m].
-        self.steering = {actor.id: _steering(actor) for actor in self.vehicles}
+        self.steering = {actor.id: Steering(actor) for actor in self.vehicles}
         self.touches: list[tuple[int, int]] = []
         self.sensors = [self._sensor(actor) for actor in self.vehicles]
         self.world.set_pedestrians_seed(seed)
@@ -137,23 +158,25 @@ class Town:
                 continue
             pose, v, a = seen.get_transform(), seen.get_velocity(), seen.get_acceleration()
             control = actor.get_control()
-            angle, base = self.steering[actor.id]
+            bend = self.steering[actor.id].bend(control.steer, v.length())
             yield Sample(
                 actor.id, self.lengths[actor.id], pose.location.x, pose.location.y,
                 radians(pose.rotation.yaw), v.x, v.y, a.x, a.y, control.throttle, control.brake,
-                tan(control.steer * angle) / base, actor.is_at_traffic_light(),
+                bend, actor.is_at_traffic_light(),
                 int(actor.get_traffic_light_state()),
             )  # fmt: skip
 
 
-def drive(port: int, seed: int, vehicles: int, walkers: int, seconds: float) -> dict[str, Any]:
+def drive(
+    port: int, seed: int, vehicles: int, walkers: int, seconds: float, safe: bool
+) -> dict[str, Any]:
     """One drive; what the table needs of it."""
     import carla
     from support.client_traffic import synchronous_traffic
 
     client = carla.Client("127.0.0.1", port)
     client.set_timeout(120.0)
-    town = Town(client, seed, vehicles, walkers)
+    town = Town(client, seed, vehicles, walkers, safe)
     network = RoadNetwork.from_xodr(town.map.to_opendrive())
     lights = town.lights()
     actors = {signal: light.id for signal, light in lights.items()}
@@ -189,6 +212,7 @@ def drive(port: int, seed: int, vehicles: int, walkers: int, seconds: float) -> 
     return {
         "map": town.map.name.rpartition("/")[2],
         "seed": seed,
+        "safe": safe,
         "points": len(town.map.get_spawn_points()),
         "vehicles": len(town.vehicles),
         "walkers": len(town.guides),
@@ -219,12 +243,13 @@ def count(row: dict[str, Any], kind: str, fault: str) -> int:
 
 def table(rows: list[dict[str, Any]]) -> str:
     """The drives as a table: of each kind of events the server's and the manager's."""
-    heads = ["Town", "seed", "vehicles, walkers", "s", "km", *(f"{kind}s" for kind in KINDS)]
+    heads = ["Town", "seed", "vehicles, walkers", "kinds", "s", "km"]
+    heads += [f"{kind}s" for kind in KINDS]
     heads += ["light told wrong", "lateral: four wheels, two [m/s²]", "above 6 m/s²"]
     lines = [f"| {' | '.join(heads)} |", f"|{'---|' * len(heads)}"]
     for row in rows:
         cells = [row["map"], row["seed"], f"{row['vehicles']}, {row['walkers']}"]
-        cells += [f"{row['seconds']:g}", f"{row['km']:.0f}"]
+        cells += ["cars" if row["safe"] else "all", f"{row['seconds']:g}", f"{row['km']:.0f}"]
         cells += [f"{count(row, kind, SERVER)} / {count(row, kind, MANAGER)}" for kind in KINDS]
         cells.append(f"{row['wrong']} of {row['told']}")
         cells.append(", ".join(f"{most:.1f}" for most in row["lateral"]))
@@ -244,6 +269,7 @@ def one(options: argparse.Namespace, file: Path, seed: int) -> dict[str, Any] | 
         inner = [sys.executable, "-m", "bench.carla_traffic", "--inner", str(seed)]
         for name in ("port", "vehicles", "walkers", "seconds"):
             inner += [f"--{name}", str(getattr(options, name))]
+        inner += ["--safe"] if options.safe else []
         try:
             done = subprocess.run(
                 inner, stdout=subprocess.PIPE, stdin=subprocess.DEVNULL, text=True, cwd=ROOT,
@@ -271,10 +297,11 @@ def main() -> None:
     parser.add_argument("--vehicles", type=int, default=100)
     parser.add_argument("--walkers", type=int, default=30)
     parser.add_argument("--seconds", type=float, default=600.0)
+    parser.add_argument("--safe", action="store_true", help="cars alone")
     parser.add_argument("--out", type=Path, default=None, help="rows as JSON, one a line")
     options = parser.parse_args()
     if options.inner is not None:
-        given = options.vehicles, options.walkers, options.seconds
+        given = options.vehicles, options.walkers, options.seconds, options.safe
         print(json.dumps(drive(options.port, options.inner, *given)))
         return
     rows = []
@@ -285,7 +312,8 @@ def main() -> None:
                 continue
             rows.append(row)
             for event in row["events"]:
-                print(f"  {Event(*event)}")
+                kinds = [row["kinds"][str(who)] for who in event[2] if str(who) in row["kinds"]]
+                print(f"  {Event(*event)} ({', '.join(kinds)})")
             print(table([row]).splitlines()[-1], flush=True)
             if options.out is not None:
                 with options.out.open("a", encoding="utf-8") as out:

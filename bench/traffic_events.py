@@ -32,8 +32,9 @@ _PUSHED: Final = 3  # steps
 _WEAKEST_BRAKES: Final = 4.0
 #: After a contact accelerations do not count for so long, and the same pair is one contact [s].
 _SHAKEN_S: Final = 5.0
-#: A vehicle goes by what it was steered so long before [s], to this share.
-_STEERING_S, _STEERED = 0.6, 1.2
+#: A vehicle goes by what it was steered so long before [s], to this share. What turns it in pushes
+#: its middle aside, by so large a share of half its length.
+_STEERING_S, _STEERED, _LEVER = 0.6, 1.2, 0.6
 LATERAL_LIMIT: Final = 6.0
 """Lateral acceleration that traffic is to keep below [m/s^2]."""
 
@@ -230,8 +231,11 @@ class Watch:
             return
         across = sample.lateral()
         if across > LATERAL_LIMIT:
-            bend = max(abs(other.bend) for other in (*last, sample))
-            meant = bend * sample.speed() * sample.speed()
+            seen = (*last, sample)
+            bend = max(abs(other.bend) for other in seen)
+            turn = max((abs(b.bend - a.bend) for a, b in pairwise(seen)), default=0.0)
+            lever = _LEVER * sample.half_length / self._step_s
+            meant = (bend * sample.speed() + lever * turn) * sample.speed()
             self.too_lateral[SERVER if across > _STEERED * meant + 1.0 else MANAGER] += 1
         if across > self.lateral.get(sample.id, 0.0):
             self.lateral[sample.id], self.worst[sample.id] = across, sample
