@@ -18,7 +18,6 @@ from ros2_cosim.world.headless.labels import BUILDINGS, ROAD_LINES, ROADS, TERRA
 from ros2_cosim.world.headless.maps import own_maps
 from ros2_cosim.world.headless.sensing.axes import axes_of
 from ros2_cosim.world.headless.sensing.cameras import heaven
-from ros2_cosim.world.headless.sensing.light import Illumination
 from ros2_cosim.world.headless.sensing.mesh import cross
 from ros2_cosim.world.headless.sensing.raster import (
     Lens,
@@ -31,7 +30,7 @@ from ros2_cosim.world.headless.sensing.raster import (
 from ros2_cosim.world.headless.sensing.rays import cast, nearby
 from ros2_cosim.world.headless.sensing.scene import SceneBuilder
 from ros2_cosim.world.headless.sensing.shapes import shape_of
-from ros2_cosim.world.headless.wire_types import Rotation, Transform, Vector, Weather
+from ros2_cosim.world.headless.wire_types import Rotation, Transform, Vector
 from ros2_cosim.world.headless.world import CallError, World
 
 SIZE = {"image_size_x": 160, "image_size_y": 120}
@@ -229,16 +228,6 @@ def test_a_camera_at_a_bumper_sees_no_part_of_its_car() -> None:
     bench.run(1)
     assert set(np.unique(_image(bench.messages[sensor][0])[..., 2])) >= {ROADS, ROAD_LINES, SKY}
     assert VEHICLE not in _image(bench.messages[sensor][0])[..., 2]
-
-
-def test_the_weather_shows() -> None:
-    view = SCENE.map
-    noon = Illumination(Weather(sun_altitude_angle=60.0)).lit(view, Vector())
-    night = Illumination(Weather(sun_altitude_angle=-20.0)).lit(view, Vector())
-    fog = Illumination(Weather(sun_altitude_angle=60.0, fog_density=90.0)).lit(view, Vector())
-    assert night.mean() < 0.4 * noon.mean()
-    assert fog.std() < 0.5 * noon.std()
-    assert noon.max() <= 1.0 and noon.min() >= 0.0
 
 
 def test_exposure_and_gamma_change_the_picture() -> None:

@@ -32,6 +32,14 @@ from typing import Final, Literal, NamedTuple
 
 from ros2_cosim.core.kernel.errors import ConfigurationError
 from ros2_cosim.core.kernel.exactmath import PI, acos, degrees, exp, log, radians, sin, sincos
+from ros2_cosim.core.scene.air import (
+    CLEAR_WAY,
+    FULL_FOG,
+    HEAVIEST_RAIN,
+    PER_DB_KM,
+    power,
+    rain_extinction,
+)
 from ros2_cosim.core.scene.scene import SceneSettings
 from ros2_cosim.core.scene.weather import PRESETS, SUN_AZIMUTH
 
@@ -41,16 +49,6 @@ Principle = Literal["radar", "lidar", "camera"]
 #: CARLA's ClearNoon as the cameras of this project show it.
 CLEAR_VISIBILITY: Final = 4300.0
 _LN_20: Final = log(20.0)
-#: Natural extinction [1/m] per dB/km, of a power.
-_PER_DB_KM: Final = log(10.0) / 10.0 / 1000.0
-
-#: Rain of CARLA's precipitation of 100 % [mm/h]: where meteorologists begin to call it violent.
-_HEAVIEST_RAIN: Final = 50.0
-#: The way after which 1 / e is left in air without fog, and how fog of 100 % shortens it; as
-#: the pictures of the headless server.
-_CLEAR_WAY: Final = 2600.0
-_FULL_FOG: Final = 40.0
-
 _LOG_FALSE_ALARM: Final = log(1e-6)
 #: Signal to noise at the end of the range in clear air: half of the objects are detected.
 _LEAST_SIGNAL: Final = _LOG_FALSE_ALARM / log(0.5) - 1.0
@@ -100,8 +98,8 @@ def conditions_of(scene: SceneSettings) -> Conditions:
     fog = 0.0 if preset.has_thin_fog else 0.01 * preset.fog_density
     given = scene.conditions
     return Conditions(
-        0.01 * preset.precipitation * _HEAVIEST_RAIN if given.rain is None else given.rain,
-        _LN_20 * _CLEAR_WAY / (1.0 + _FULL_FOG * fog)
+        0.01 * preset.precipitation * HEAVIEST_RAIN if given.rain is None else given.rain,
+        _LN_20 * CLEAR_WAY / (1.0 + FULL_FOG * fog)
         if given.visibility is None
         else given.visibility,
         radians(preset.sun_altitude_angle) if given.sun_altitude is None else given.sun_altitude,
@@ -124,9 +122,9 @@ class Atmosphere:
         rain = conditions.rain
         fog = max(0.0, _LN_20 / conditions.visibility - _LN_20 / CLEAR_VISIBILITY)
         if principle == "radar":
-            self._extinction = 1.132 * _power(rain, 0.7177) * _PER_DB_KM
+            self._extinction = 1.132 * power(rain, 0.7177) * PER_DB_KM
         else:
-            self._extinction = fog + 1.076 * _power(rain, 0.67) * _PER_DB_KM
+            self._extinction = fog + rain_extinction(rain)
         self._sun, self._sky = _light(conditions)
         sine, cosine = sincos(conditions.sun_azimuth)
         level = sincos(conditions.sun_altitude)[1]
@@ -176,10 +174,6 @@ def _light(conditions: Conditions) -> tuple[float, float]:
     else:
         extinction, sky = 0.80, 300.0 + 45_000.0 * height
     return _SUN * exp(0.0 - extinction / height), sky / PI
-
-
-def _power(base: float, exponent: float) -> float:
-    return exp(exponent * log(base)) if base > 0.0 else 0.0
 
 
 def _seen(contrast: float) -> float:

@@ -15,6 +15,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ros2_cosim.core.kernel.exactmath import pow, radians, tan
+from ros2_cosim.core.kernel.random_streams import stream_key
+from ros2_cosim.core.kernel.time import SECOND
+from ros2_cosim.world.headless.sensing.air import Air
 from ros2_cosim.world.headless.sensing.axes import BodyAxes, Floats, axes_of
 from ros2_cosim.world.headless.sensing.device import Device, SensedFrame
 from ros2_cosim.world.headless.sensing.drawn import mesh_of_shapes
@@ -29,6 +32,8 @@ from ros2_cosim.world.headless.sensing.raster import (
     render,
 )
 from ros2_cosim.world.headless.sensing.scene import TriangleScene
+from ros2_cosim.world.headless.sensing.shadows import shaded_pixels
+from ros2_cosim.world.headless.sensing.veil import rain_strokes, veil
 from ros2_cosim.world.headless.wire_types import Vector
 
 if TYPE_CHECKING:
@@ -147,9 +152,13 @@ class RgbCamera(Camera):
         """What the eye sees."""
         eye = axes_of(moment.pose)
         light = Illumination(moment.weather, moment.world.lamps.burning())
-        palette = self._developed(light.lit(view.mesh, eye.origin))
-        sky = self._developed(light.sky())
-        pixels = view.picture(np.append(palette, sky[0]).astype("<u4"))
+        in_sun, in_shade = (self._developed(part) for part in light.lit(view.mesh, eye.origin))
+        sky = self._developed(light.veiled_sky(eye.origin.z))
+        pixels = view.picture(np.append(in_sun, sky[0]).astype("<u4"))
+        shade = moment.shade()
+        if shade is not None:
+            dark, triangles = shaded_pixels(view, self.lens, eye, shade)
+            pixels[dark] = np.append(in_shade, sky[0]).astype("<u4")[triangles]
         above, alone = np.flatnonzero(view.found < 0), view.pixels[view.nearest < 0]
         ends = np.append(np.cumsum(view.sizes)[above], alone + 1)
         begins = np.append(ends[: len(above)] - view.sizes[above], alone)
@@ -161,6 +170,12 @@ class RgbCamera(Camera):
             begins, ends = begins - first * width, ends - first * width
             for begin, end in zip(begins.tolist(), ends.tolist(), strict=True):
                 part[begin:end] = shown[begin:end]
+        air = Air(moment.weather)
+        if not air.is_clear:
+            veil(pixels, view, self.lens, eye, air, int(sky[0]))
+            now = int(moment.world.elapsed_s * SECOND + 0.5)
+            key = stream_key(now, "carla_headless", f"drops {self.sensor.id}")
+            rain_strokes(pixels, self.lens, air.rain, key, int(sky[-1]))
         self._draw_shapes(moment, view, pixels)
         return pixels.data
 

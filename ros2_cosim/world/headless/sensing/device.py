@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from ros2_cosim.world.headless.sensing.path_loss import RadioFactory
     from ros2_cosim.world.headless.sensing.raster import Lens, View
     from ros2_cosim.world.headless.sensing.scene import TriangleScene
+    from ros2_cosim.world.headless.sensing.shadows import Shade
     from ros2_cosim.world.headless.world import World
 
 
@@ -41,6 +42,7 @@ class SensedFrame(NamedTuple):
     :ivar dt: seconds since it measured last, or its period before the first time
     :ivar scene: makes, when it is called, what rays and cameras see
     :ivar view: renders, when it is called, what a camera in the sensor's place sees
+    :ivar shade: makes, when it is called, the shadows around the sensor; None: there are none
     :ivar record: what the protocol calls Actor
     :ivar header: what stands before each payload
     :ivar air: what V2X sensors send; None: there is none
@@ -52,6 +54,7 @@ class SensedFrame(NamedTuple):
     weather: Weather
     scene: Callable[[], TriangleScene]
     view: Callable[[Lens], View]
+    shade: Callable[[], Shade | None]
     record: Callable[[Actor], ActorRecord]
     header: bytes = b""
     air: AirOfFrame | None = None

@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from ros2_cosim.world.headless.sensing.path_loss import RadioFactory
     from ros2_cosim.world.headless.sensing.raster import Lens, View
     from ros2_cosim.world.headless.sensing.scene import SceneBuilder, TriangleScene
+    from ros2_cosim.world.headless.sensing.shadows import Shade, ShadowMaps
     from ros2_cosim.world.headless.sensing.v2x import Airwaves
     from ros2_cosim.world.headless.world import World
 
@@ -109,6 +110,18 @@ class Sight:
         from ros2_cosim.world.headless.sensing.scene import SceneBuilder
 
         return SceneBuilder()
+
+    @cached_property
+    def _shadows(self) -> ShadowMaps:
+        from ros2_cosim.world.headless.sensing.shadows import ShadowMaps
+
+        return ShadowMaps()
+
+    def shade(self, scene: TriangleScene, pose: Transform, weather: Weather) -> Shade | None:
+        """The shadows around a place; any thread may ask."""
+        with self._lock:
+            maps = self._shadows
+        return maps.around(scene, pose.location, weather)
 
     def scene(self, world: World) -> TriangleScene:
         """The triangles of the present moment."""
@@ -270,7 +283,7 @@ class SensorHub:
         scene = cache(lambda: self.scene(world))
         return SensedFrame(
             world, pose, dt, weather, scene, lambda lens: self._sight.view(scene(), pose, lens),
-            record,
+            lambda: self._sight.shade(scene(), pose, weather), record,
             b"" if kind is None else pack_sensor_header(kind, world.frame, world.elapsed_s, pose),
             self._air,
         )  # fmt: skip

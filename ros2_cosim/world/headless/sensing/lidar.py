@@ -1,5 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Rotating lidars: ``ray_cast`` loses points like a real one, ``ray_cast_semantic`` has labels."""
+"""Rotating lidars: ``ray_cast`` loses points like a real one, ``ray_cast_semantic`` has labels.
+
+Fog and rain act on the first one. The second one shows the truth in any weather.
+"""
 
 from __future__ import annotations
 
@@ -9,9 +12,11 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from ros2_cosim.core.kernel.exactmath import radians, tan
+from ros2_cosim.world.headless.sensing.air import Air
 from ros2_cosim.world.headless.sensing.axes import BodyAxes, Floats, axes_of
 from ros2_cosim.world.headless.sensing.device import Device, SensedFrame
 from ros2_cosim.world.headless.sensing.draws import Draws
+from ros2_cosim.world.headless.sensing.echoes import Echoes, through
 from ros2_cosim.world.headless.sensing.exact_arrays import exp, sincos
 from ros2_cosim.world.headless.sensing.mesh import Indices, dot
 from ros2_cosim.world.headless.sensing.rays import Grid, Hits, cast_grid, nearby
@@ -71,12 +76,13 @@ class Lidar(Device):
         hits = cast_grid(mesh, eye, Grid(azimuths, self._slopes), directions, self._range)
         # Channel 0 is the highest, row 0 the lowest.
         rays = np.arange(len(directions)).reshape(self._channels, per_channel)[::-1].reshape(-1)
-        rays = self.kept(rays, hits)
+        echoes = self.echoes(Air(moment.weather), hits, directions, eye)
+        rays = self.kept(rays, echoes)
         channel = self._channels - 1 - rays // per_channel
         counts = np.bincount(channel, minlength=self._channels).astype("<u4")
         head = moment.header + np.array([self._angle], dtype="<f4").tobytes()
         head += np.array([self._channels], dtype="<u4").tobytes() + counts.tobytes()
-        return [head + self.points(rays, directions[rays], hits, eye)]
+        return [head + self.points(rays, directions[rays], echoes, eye)]
 
     def _directions(self, azimuths: Floats) -> Floats:
         """Unit vectors (rows * columns, 3), the lowest channel first."""
@@ -88,12 +94,16 @@ class Lidar(Device):
         directions[..., 2] = height
         return directions.reshape(-1, 3)
 
+    def echoes(self, air: Air, hits: Hits, directions: Floats, eye: BodyAxes) -> Echoes:
+        """What comes back through the air."""
+        return Echoes(hits)
+
     @abstractmethod
-    def kept(self, rays: Indices, hits: Hits) -> Indices:
+    def kept(self, rays: Indices, echoes: Echoes) -> Indices:
         """The rays of which points are sent."""
 
     @abstractmethod
-    def points(self, rays: Indices, directions: Floats, hits: Hits, eye: BodyAxes) -> bytes:
+    def points(self, rays: Indices, directions: Floats, echoes: Echoes, eye: BodyAxes) -> bytes:
         """The points of rays."""
 
 
@@ -109,34 +119,44 @@ class RayCastLidar(Lidar):
         self._weak = self.within("dropoff_intensity_limit", 0.0, 1.0)
         self._lost_at_zero = self.within("dropoff_zero_intensity", 0.0, 1.0)
         self._deviation = self.within("noise_stddev", 0.0, _MAX_RANGE)
-        self._draws = Draws(int(sensor.number("noise_seed")), sensor.blueprint.id)
+        seed, kind = int(sensor.number("noise_seed")), sensor.blueprint.id
+        self._draws = Draws(seed, kind)
+        # Weather has numbers of its own: they leave those of clear air as they are.
+        self._weather = Draws(seed, f"{kind} weather")
 
-    def kept(self, rays: Indices, hits: Hits) -> Indices:
+    def echoes(self, air: Air, hits: Hits, directions: Floats, eye: BodyAxes) -> Echoes:
+        """What comes back through fog and rain."""
+        if air.is_clear:
+            return Echoes(hits)
+        return through(air, hits, directions, eye, self._range, self._weather)
+
+    def kept(self, rays: Indices, echoes: Echoes) -> Indices:
         """Those that meet something and are not lost."""
-        met = hits.triangles[rays] >= 0
+        met = echoes.hits.triangles[rays] >= 0
         if self._lost > 0.0:
             met &= self._draws.uniform(len(rays)) >= self._lost
         rays = rays[met]
         if self._lost_at_zero > 0.0:
-            intensity = self._intensity(hits.distances[rays])
+            intensity = self._intensity(rays, echoes)
             share = self._lost_at_zero / self._weak if self._weak > 0.0 else 0.0
             chance = share * intensity + (1.0 - self._lost_at_zero)
             strong = intensity > self._weak
             rays = rays[strong | (self._draws.uniform(len(rays)) < chance)]
         return rays
 
-    def points(self, rays: Indices, directions: Floats, hits: Hits, eye: BodyAxes) -> bytes:
+    def points(self, rays: Indices, directions: Floats, echoes: Echoes, eye: BodyAxes) -> bytes:
         """x, y, z, intensity."""
-        distances = hits.distances[rays]
+        distances = echoes.hits.distances[rays]
         points = np.empty((len(rays), 4), dtype="<f4")
-        points[:, 3] = self._intensity(distances)
+        points[:, 3] = self._intensity(rays, echoes)
         if self._deviation > 0.0:
             distances = distances + self._deviation * self._draws.normal(len(rays))
         points[:, :3] = directions * distances[:, None]
         return points.tobytes()
 
-    def _intensity(self, distances: Floats) -> Floats:
-        return exp(0.0 - self._attenuation * distances)
+    def _intensity(self, rays: Indices, echoes: Echoes) -> Floats:
+        distances = echoes.hits.distances[rays]
+        return exp((0.0 - self._attenuation * distances) - echoes.losses_of(rays))
 
 
 _LABELLED = np.dtype([("point", "<f4", 3), ("cos", "<f4"), ("actor", "<u4"), ("tag", "<u4")])
@@ -147,12 +167,13 @@ class SemanticLidar(Lidar):
 
     sensor_type = 10
 
-    def kept(self, rays: Indices, hits: Hits) -> Indices:
+    def kept(self, rays: Indices, echoes: Echoes) -> Indices:
         """Those that meet something."""
-        return rays[hits.triangles[rays] >= 0]
+        return rays[echoes.hits.triangles[rays] >= 0]
 
-    def points(self, rays: Indices, directions: Floats, hits: Hits, eye: BodyAxes) -> bytes:
+    def points(self, rays: Indices, directions: Floats, echoes: Echoes, eye: BodyAxes) -> bytes:
         """x, y, z, cosine, actor, label."""
+        hits = echoes.hits
         triangles = hits.triangles[rays]
         points = np.empty(len(rays), dtype=_LABELLED)
         points["point"] = directions * hits.distances[rays][:, None]

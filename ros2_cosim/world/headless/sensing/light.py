@@ -7,6 +7,9 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from ros2_cosim.core.scene.air import CLEAR_WAY, FULL_FOG, HAZE
+from ros2_cosim.world.headless.labels import ROAD_LINES, ROADS, SIDEWALKS
+from ros2_cosim.world.headless.sensing.air import Air, share_of
 from ros2_cosim.world.headless.sensing.axes import Floats, axes_of
 from ros2_cosim.world.headless.sensing.exact_arrays import exp
 from ros2_cosim.world.headless.sensing.mesh import Mesh, dot
@@ -16,11 +19,14 @@ from ros2_cosim.world.headless.wire_types import Rotation, Transform, Vector, We
 _DAWN, _DAY = -6.0, 12.0  # deg, of the sun's height, between which night becomes day
 _NIGHT = 0.16  # share of the light of day
 _SHADE = 0.62  # share of the light that comes from everywhere, under a clear sky
-_CLEAR_VIEW = 2600.0  # m, over which a clear day hides all but 1 / e
 _SKY_SHADES = 64
 _HORIZON_CLEAR, _ZENITH_CLEAR = (0.76, 0.83, 0.90), (0.26, 0.46, 0.78)
 _HORIZON_GREY, _ZENITH_GREY = (0.70, 0.72, 0.74), (0.54, 0.57, 0.61)
 _WET = 0.7  # brightness of wet roads
+# Wet pavement shows so much of the sky at a flat angle, and less the steeper one looks at it.
+_MIRROR, _MIRROR_POWER = 0.75, 4
+_PAVED = (ROADS, SIDEWALKS, ROAD_LINES)
+_SKY_FOG = 3000.0  # m; so far the fog before the sky reaches at most
 # Brightness by a lamp of 1 lm in 1 m: on a street below a usual lamp it is about half that of day.
 _LAMP = 0.004
 # A lamp lights what is so near to it [m], and lamps so near to the camera are seen to do so.
@@ -36,26 +42,47 @@ class Illumination:
         rise = (weather.sun_altitude_angle - _DAWN) / (_DAY - _DAWN)
         self._day = _NIGHT + (1.0 - _NIGHT) * min(1.0, max(0.0, rise))
         self._lamps = lamps if self._day < 1.0 else ()
-        self._clouds = _share(weather.cloudiness)
-        self._wet = _share(max(weather.wetness, weather.precipitation_deposits))
-        self._fog = _share(weather.fog_density)
-        rain = _share(weather.precipitation)
-        self._view = _CLEAR_VIEW / (1.0 + 40.0 * self._fog + 4.0 * rain)
+        self._clouds = share_of(weather.cloudiness)
+        self._wet = share_of(max(weather.wetness, weather.precipitation_deposits))
+        self._fog = share_of(weather.fog_density)
+        #: Over this way [m] haze hides all but 1 / e; denser fog has its own veil.
+        self._view = CLEAR_WAY / (1.0 + FULL_FOG * min(self._fog, HAZE))
+        self._air = Air(weather)
         pose = Rotation(weather.sun_altitude_angle, weather.sun_azimuth_angle)
         self._sun = np.array(axes_of(Transform(Vector(), pose)).forward)
 
-    def lit(self, mesh: Mesh, eye: Vector) -> Floats:
-        """Colours (n, 3) of triangles as seen from a place, from 0 to 1."""
+    def lit(self, mesh: Mesh, eye: Vector) -> tuple[Floats, Floats]:
+        """Colours (n, 3) of triangles as seen from a place, from 0 to 1: in the sun, in shadow."""
         shade = _SHADE + (1.0 - _SHADE) * 0.6 * self._clouds
         direct = np.maximum(dot(mesh.shades, self._sun), 0.0)
-        brightness = (shade + (1.0 - shade) * direct) * self._day
         flat = mesh.normals[:, 2] > 0.9
-        brightness = np.where(flat, brightness * (1.0 - (1.0 - _WET) * self._wet), brightness)
-        shine = brightness[:, None] + self._shine(mesh, eye)
-        colours = mesh.colours * (shine / 255.0) + mesh.glow / 255.0
         away = mesh.centres - np.array(eye)
-        clear = exp(np.sqrt(dot(away, away)) * (-1.0 / self._view))[:, None]
-        return colours * clear + self.sky()[0] * (1.0 - clear)
+        far = np.sqrt(dot(away, away))
+        clear = exp(far * (-1.0 / self._view))[:, None]
+        veil = self.sky()[0] * (1.0 - clear)
+        lamps = self._shine(mesh, eye)
+
+        def seen(brightness: Floats) -> Floats:
+            brightness = np.where(flat, brightness * (1.0 - (1.0 - _WET) * self._wet), brightness)
+            shine = brightness[:, None] + lamps
+            colours = mesh.colours * (shine / 255.0) + mesh.glow / 255.0
+            if self._wet > 0.0:
+                self._mirror(mesh, colours, away, far)
+            return colours * clear + veil
+
+        return seen((shade + (1.0 - shade) * direct) * self._day), seen(
+            np.full_like(direct, shade * self._day)
+        )
+
+    def _mirror(self, mesh: Mesh, colours: Floats, away: Floats, far: Floats) -> None:
+        """Let wet pavement show the sky, the more the flatter one looks at it."""
+        paved = np.flatnonzero(np.isin(mesh.tags, _PAVED) & (mesh.normals[:, 2] > 0.9))
+        steep = 0.0 - dot(away[paved], mesh.normals[paved]) / np.maximum(far[paved], 1.0)
+        flat = 1.0 - np.clip(steep, 0.0, 1.0)
+        share = np.full_like(flat, _MIRROR * self._wet)
+        for _ in range(_MIRROR_POWER):
+            share *= flat
+        colours[paved] += (self.sky()[0] - colours[paved]) * share[:, None]
 
     def _shine(self, mesh: Mesh, eye: Vector) -> Floats:
         """What lamps add to the brightness of triangles (n, 3 colours): by their distance."""
@@ -83,6 +110,11 @@ class Illumination:
         height = np.sqrt(np.arange(_SKY_SHADES) / (_SKY_SHADES - 1.0))[:, None]
         return (horizon * (1.0 - height) + zenith * height) * self._day
 
-
-def _share(percent: float) -> float:
-    return min(1.0, max(0.0, percent / 100.0))
+    def veiled_sky(self, eye: float) -> Floats:
+        """The sky behind fog and rain, from an eye at a height [m]."""
+        sky = self.sky()
+        if self._air.is_clear:
+            return sky
+        rise = np.arange(_SKY_SHADES) / (_SKY_SHADES - 1.0) * _SKY_FOG
+        left = exp(0.0 - self._air.thickness(eye, eye + rise, np.full_like(rise, _SKY_FOG)))
+        return sky[0] + (sky - sky[0]) * left[:, None]

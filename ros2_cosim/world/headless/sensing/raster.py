@@ -179,10 +179,21 @@ def _spans(
     # Columns and rows where pixel n has its centre at n.
     x = (corners[..., 1] / depth * lens.focal + (0.5 * lens.width - 0.5)).T.copy()
     y = ((0.5 * lens.height - 0.5) - corners[..., 2] / depth * lens.focal).T.copy()
-    top = np.clip(np.ceil(y.min(axis=0)), 0, lens.height).astype(np.int64)
-    bottom = np.clip(np.ceil(y.max(axis=0)), 0, lens.height).astype(np.int64)
-    count = np.where((x.max(axis=0) > -1.0) & (x.min(axis=0) < lens.width), bottom - top, 0)
-    which = np.repeat(np.arange(len(corners)), count)
+    row, start, stop, which = spans(x, y, lens.width, lens.height)
+    return row, start, stop, owners.take(which)
+
+
+def spans(
+    x: Floats, y: Floats, width: int, height: int
+) -> tuple[Indices, Indices, Indices, Indices]:
+    """Rows, first and last + 1 columns, and numbers of the triangles that cover them.
+
+    :param x: (3 corners, n) columns, and ``y`` rows: the middle of one is a whole number
+    """
+    top = np.clip(np.ceil(y.min(axis=0)), 0, height).astype(np.int64)
+    bottom = np.clip(np.ceil(y.max(axis=0)), 0, height).astype(np.int64)
+    count = np.where((x.max(axis=0) > -1.0) & (x.min(axis=0) < width), bottom - top, 0)
+    which = np.repeat(np.arange(x.shape[1]), count)
     row = ranges(top, count)
     level = row.astype(np.float64)
     left = np.full(len(which), np.inf)
@@ -195,12 +206,10 @@ def _spans(
         passes = (y0 <= level) != (y1 <= level)
         left = np.minimum(left, np.where(passes, at, np.inf))
         right = np.maximum(right, np.where(passes, at, -np.inf))
-    width = float(lens.width)
-    start = np.clip(np.ceil(left), 0.0, width).astype(np.int64)
-    stop = np.clip(np.ceil(right), 0.0, width).astype(np.int64)
+    start = np.clip(np.ceil(left), 0.0, float(width)).astype(np.int64)
+    stop = np.clip(np.ceil(right), 0.0, float(width)).astype(np.int64)
     filled = np.flatnonzero(stop > start)
-    owners = owners.take(which.take(filled))
-    return row.take(filled), start.take(filled), stop.take(filled), owners
+    return row.take(filled), start.take(filled), stop.take(filled), which.take(filled)
 
 
 def visible(
