@@ -14,13 +14,21 @@ from numpy.typing import NDArray
 from support.headless_process import HIGHWAY, TOWN
 
 from ros2_cosim.world.headless.labels import (
+    BRIDGES,
     BUILDINGS,
     CARS,
+    DYNAMIC,
     FENCES,
+    GROUND,
     GUARD_RAILS,
+    OTHER,
+    POLES,
+    RAIL_TRACKS,
     STATIC,
+    TRAINS,
     VEGETATION,
     WALLS,
+    WATER,
 )
 from ros2_cosim.world.headless.sensing.axes import axes_of
 from ros2_cosim.world.headless.sensing.mesh import Mesh
@@ -37,7 +45,12 @@ LENS = Lens(160, 90, 160.0)
 CIRCUIT, HILL = TOWN.with_name("circuit.xodr"), TOWN.with_name("hill.xodr")
 #: Half sizes and height of a truck [m]; it moves by less than its length from place to place.
 TRUCK, STEP = (2.5, 1.3, 4.2), 4.0
-MADE = {BUILDINGS, WALLS, FENCES, VEGETATION, CARS, STATIC, GUARD_RAILS}
+MADE = {
+    BUILDINGS, WALLS, FENCES, VEGETATION, CARS, STATIC, GUARD_RAILS, DYNAMIC, OTHER, TRAINS,
+    RAIL_TRACKS, WATER,
+}  # fmt: skip
+#: What the map names may have these labels, too.
+ALSO_NAMED = {POLES, GROUND}
 Points = NDArray[np.float64]
 
 
@@ -106,7 +119,7 @@ def hit(places: Points, points: Points) -> int:
 def test_a_truck_passes_on_every_lane_and_every_spawn_point(path: Path) -> None:
     world = world_of(path)
     mesh = scene_of(path).map
-    made = mesh.take(np.isin(mesh.tags, list(MADE)))
+    made = mesh.take(np.isin(mesh.tags, list(MADE | ALSO_NAMED | {BRIDGES})))
     assert world.things.labelled(VEGETATION)
     points = over(made)
     poses = world.spawn_points()
@@ -146,6 +159,48 @@ def test_the_town_has_houses_plants_and_more_of_many_kinds() -> None:
     bare = World(TOWN.read_text(encoding="utf-8"), 0.05)
     SceneBuilder().complete(bare)
     assert not any(bare.things.labelled(label) for label in MADE)
+
+
+def test_a_road_over_another_one_has_a_bridge() -> None:
+    """A road that crosses the highway ten metres above it."""
+    text = HIGHWAY.read_text(encoding="utf-8")
+    assert not np.isin(BRIDGES, scene_of(HIGHWAY).map.tags)
+    first, end = text.index("<road "), text.index("</road>") + len("</road>")
+    road = text[first:end]
+    crossing = (
+        '<road name="over" length="200" id="90001" junction="-1"><planView>'
+        '<geometry s="0" x="150" y="-100" hdg="1.5707963267948966" length="200"><line/></geometry>'
+        '</planView><elevationProfile><elevation s="0" a="10" b="0" c="0" d="0"/>'
+        '</elevationProfile><lanes><laneSection s="0"><center><lane id="0" type="none"/></center>'
+        '<right><lane id="-1" type="driving"><width sOffset="0" a="3.5" b="0" c="0" d="0"/></lane>'
+        "</right></laneSection></lanes></road>"
+    )
+    world = World(text.replace(road, road + crossing, 1), 0.05, has_scenery=True)
+    mesh = SceneBuilder().scene(world).map
+    deck = mesh.take(mesh.tags == BRIDGES)
+    low, high = deck.points.min(axis=(0, 1)), deck.points.max(axis=(0, 1))
+    assert 9.0 < low[2] < 9.2 and 10.9 < high[2] < 11.0
+    assert high[0] - low[0] == pytest.approx(3.5 + 2 * 0.25, abs=0.01)
+    # Vehicles on the highway drive below it.
+    assert hit(lane_places(world), over(deck)) == 0
+
+
+def test_lamps_of_the_scenery_are_lights_that_burn_at_night() -> None:
+    world = World(TOWN.read_text(encoding="utf-8"), 0.05, has_scenery=True)
+    named = len(world.lamps.states())
+    SceneBuilder().complete(world)
+    lights = world.lamps.states()
+    assert len(lights) > named + 40
+    assert not world.lamps.burning()
+    world.lamps.follow_sun(-10.0)
+    assert len(world.lamps.burning()) == len(lights)
+    # They hang above sidewalks, or beside them.
+    for light in lights[named:]:
+        x, y, z = light.location
+        at = world.network.project(x, 0.0 - y, z=z)
+        right, left = world.network.roads[at.road_id].lanes.edges(at.s)
+        assert max(right - at.t, at.t - left) < 0.1
+        assert 6.0 < z - world.network.pose(at.road_id, at.s, at.t)[2] < 8.0
 
 
 def seen_places(view: View) -> Points:

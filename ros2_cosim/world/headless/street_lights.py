@@ -11,7 +11,7 @@ from typing import Final, NamedTuple
 
 from ros2_cosim.core.kernel.errors import CosimError
 from ros2_cosim.world.headless.materials import Colour
-from ros2_cosim.world.headless.things import Things
+from ros2_cosim.world.headless.things import Thing, Things
 from ros2_cosim.world.headless.wire_types import Vector
 
 STREET: Final = 2
@@ -51,13 +51,18 @@ class StreetLights:
         self.version = 0
         self._is_night = False
         self._lights: dict[int, LightState] = {}
-        self._lamps = {lamp.id: lamp for lamp in things.lamps()}
-        for lamp in self._lamps.values():
-            x, y, z = lamp.pose.location
-            top = Vector(x, y, z + 2.0 * lamp.half.z)
-            self._lights[lamp.id] = LightState(
-                lamp.id, top, USUAL_INTENSITY, STREET, _WARM, active=False
-            )
+        self._lamps: dict[int, Thing] = {}
+        self.take(things)
+
+    def take(self, things: Things) -> None:
+        """Take up lamps that were not known: those of the scenery, when it has been made."""
+        for lamp in things.lamps():
+            if lamp.lamp is not None and lamp.id not in self._lamps:
+                burns = self._is_night and self.day_night_cycle
+                self._lamps[lamp.id] = lamp
+                self._lights[lamp.id] = LightState(
+                    lamp.id, lamp.lamp, USUAL_INTENSITY, STREET, _WARM, active=burns
+                )
 
     def states(self) -> list[LightState]:
         """All lights."""

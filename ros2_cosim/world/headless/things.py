@@ -16,15 +16,21 @@ from ros2_cosim.core.kernel.errors import CosimError
 from ros2_cosim.world.geometry import frames
 from ros2_cosim.world.headless.labels import (
     ANY,
+    BRIDGES,
     BUILDINGS,
     CARS,
+    DYNAMIC,
     FENCES,
     GUARD_RAILS,
+    OTHER,
     POLES,
+    RAIL_TRACKS,
     STATIC,
     TERRAIN,
+    TRAINS,
     VEGETATION,
     WALLS,
+    WATER,
 )
 from ros2_cosim.world.headless.materials import PLAIN, Colour, Material, Mosaic
 from ros2_cosim.world.headless.wire_types import BoundingBox, Rotation, Transform, Vector
@@ -37,7 +43,8 @@ ALL_LAYERS: Final = 0xFFFF
 _BUILDINGS, _FOLIAGE, _GROUND, _PARKED, _PROPS, _STREET_LIGHTS, _WALLS = 1, 4, 8, 16, 64, 128, 256
 _LAYERS: Final = {
     BUILDINGS: _BUILDINGS, VEGETATION: _FOLIAGE, FENCES: _WALLS, WALLS: _WALLS, CARS: _PARKED,
-    TERRAIN: _GROUND, STATIC: _PROPS, GUARD_RAILS: _PROPS,
+    TERRAIN: _GROUND, STATIC: _PROPS, GUARD_RAILS: _PROPS, TRAINS: _PARKED, DYNAMIC: _PROPS,
+    OTHER: _PROPS, WATER: _GROUND, RAIL_TRACKS: _GROUND, BRIDGES: _GROUND,
 }  # fmt: skip
 
 _POLE: Final = (POLES, (120, 120, 122))
@@ -68,12 +75,14 @@ class MapPart(NamedTuple):
     :ivar name: of its kind
     :ivar label: of the protocol
     :ivar pose: of the foot of a box around it, in CARLA's frame, and ``half``: the box's half sizes
+    :ivar lamp: where its light is, None: it is not a street lamp
     """
 
     name: str
     label: int
     pose: Transform
     half: Vector
+    lamp: Vector | None = None
 
 
 def upright_box(low: Sequence[float], high: Sequence[float]) -> tuple[Transform, Vector]:
@@ -92,6 +101,7 @@ class Thing:
     :ivar pose: of its foot, in the world
     :ivar half: half sizes [m]
     :ivar layer: bit of the map layer that it belongs to, 0 if to none
+    :ivar lamp: where a street lamp's light is, in the world; None: it is not one
     :ivar colour: without a texture
     :ivar material: what clients have painted it with
     """
@@ -107,7 +117,7 @@ class Thing:
         self.pose = pose
         self.colour: Colour = _OTHER[1]
         self.material = PLAIN
-        self.is_lamp = layer == _STREET_LIGHTS
+        self.lamp: Vector | None = None
         self.is_shown = True
 
     def box(self) -> BoundingBox:
@@ -148,6 +158,8 @@ class Things:
         turned = Rotation(0.0, frames.yaw_to_carla(heading + found.heading), 0.0)
         thing = Thing(len(self._things) + 1, name, label, layer, half, Transform(place, turned))
         thing.colour = colour
+        if layer == _STREET_LIGHTS:
+            thing.lamp = Vector(place.x, place.y, place.z + 2.0 * half.z)
         self._things[thing.id] = self._names[name] = thing
 
     def take_parts(self, parts: Iterable[MapPart]) -> None:
@@ -157,9 +169,10 @@ class Things:
         self._parts = tuple(self._named(part) for part in parts)
 
     def _named(self, part: MapPart) -> Thing:
-        layer = _LAYERS.get(part.label, 0)
+        layer = _LAYERS.get(part.label, 0) if part.lamp is None else _STREET_LIGHTS
         name = self._free_name(part.name)
         thing = Thing(len(self._things) + 1, name, part.label, layer, part.half, part.pose)
+        thing.lamp = part.lamp
         self._things[thing.id] = self._names[name] = thing
         return thing
 
@@ -186,7 +199,7 @@ class Things:
 
     def lamps(self) -> list[Thing]:
         """The street lamps."""
-        return [thing for thing in self._things.values() if thing.is_lamp]
+        return [thing for thing in self._things.values() if thing.lamp is not None]
 
     def show(self, numbers: Iterable[int], shown: bool) -> None:
         """Show or hide things.

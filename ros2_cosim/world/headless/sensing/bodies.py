@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from typing import Final, NamedTuple
 
+from ros2_cosim.world.headless.labels import RIDERS
 from ros2_cosim.world.headless.materials import Colour
 from ros2_cosim.world.headless.sensing.figures import Point, SolidFigure, shaded
 
@@ -204,18 +205,20 @@ def person_body(size: Point, shirt: Colour, label: int) -> SolidFigure:
     return figure
 
 
-def _add_head(figure: SolidFigure, middle: Point, radii: Point) -> None:
+def _add_head(figure: SolidFigure, middle: Point, radii: Point, label: int | None = None) -> None:
     x, y, z = middle
     figure.box((x - 0.3 * radii[0], y - 0.4 * radii[1], z - 1.4 * radii[2]),
-               (x + 0.3 * radii[0], y + 0.4 * radii[1], z - 0.6 * radii[2]), _SKIN)  # fmt: skip
-    figure.pillar((x, y, z - 0.9 * radii[2]), 1.3 * radii[2], (0.8 * radii[0], radii[0]), _SKIN)
-    figure.pillar((x, y, z + 0.4 * radii[2]), 0.6 * radii[2], (radii[0], 0.6 * radii[0]), _HAIR)
+               (x + 0.3 * radii[0], y + 0.4 * radii[1], z - 0.6 * radii[2]), _SKIN,
+               label)  # fmt: skip
+    face, hair = (0.8 * radii[0], radii[0]), (radii[0], 0.6 * radii[0])
+    figure.pillar((x, y, z - 0.9 * radii[2]), 1.3 * radii[2], face, _SKIN, label=label)
+    figure.pillar((x, y, z + 0.4 * radii[2]), 0.6 * radii[2], hair, _HAIR, label=label)
 
 
 def cycle_body(
     size: Point, paint: Colour, shirt: Colour, label: int, *, motor: bool
 ) -> SolidFigure:
-    """A cycle with its rider, of a length, width and height [m]."""
+    """A cycle with its rider, who has a label of its own, of a length, width and height [m]."""
     figure = SolidFigure(label)
     length, width, height = size
     x, y, radius = 0.5 * length, 0.5 * width, 0.19 * height if motor else 0.2 * height
@@ -231,9 +234,10 @@ def cycle_body(
     for side in (-1.0, 1.0):
         low, high = sorted((0.16 * side * y, 0.5 * side * y))
         figure.box((-0.12 * x, low, 0.2 * height), (0.06 * x, high, 0.52 * height), _TROUSERS,
-                   has_floor=True)  # fmt: skip
-        figure.box((0.0, low, 0.64 * height), (0.56 * x, high, 0.7 * height), shirt, has_floor=True)
+                   RIDERS, has_floor=True)  # fmt: skip
+        figure.box((0.0, low, 0.64 * height), (0.56 * x, high, 0.7 * height), shirt,
+                   RIDERS, has_floor=True)  # fmt: skip
     figure.box((-0.3 * x, -0.55 * y, 0.5 * height), (0.02 * x, 0.55 * y, 0.84 * height), shirt,
-               has_floor=True)  # fmt: skip
-    _add_head(figure, (-0.1 * x, 0.0, 0.93 * height), (0.13, 0.1, 0.07 * height))
+               RIDERS, has_floor=True)  # fmt: skip
+    _add_head(figure, (-0.1 * x, 0.0, 0.93 * height), (0.13, 0.1, 0.07 * height), RIDERS)
     return figure

@@ -40,6 +40,7 @@ class SolidFigure:
     """The pieces of one object.
 
     :param label: of the protocol, of all pieces that have no other one
+    :ivar lamp: where its light is, None: it is not a street lamp
     :ivar filled: two corners of a box that nothing is seen through, None: there is none
     """
 
@@ -47,6 +48,7 @@ class SolidFigure:
         self.label = label
         self.pieces: list[SolidPiece] = []
         self.filled: tuple[Point, Point] | None = None
+        self.lamp: Point | None = None
 
     def convex(
         self,

@@ -135,6 +135,7 @@ class SceneBuilder:
             self._shapes.clear()
         scenery = self._scenery
         world.things.take_parts([*self._ground.parts, *(scenery.parts if scenery else ())])
+        world.lamps.take(world.things)
         version = world.things.version, world.lamps.version
         if self._map is None or self._map[0] != version:
             parts = world.things.parts()

@@ -10,6 +10,7 @@ from ros2_cosim.world.headless.sensing.mesh import Mesh, MeshBuilder
 from ros2_cosim.world.headless.sensing.painted import box_corners, painted_box
 from ros2_cosim.world.headless.street_lights import StreetLights
 from ros2_cosim.world.headless.things import Thing, Things
+from ros2_cosim.world.headless.wire_types import Transform
 
 # Half sizes of a lamp's head [m]; its lower side is where the light is.
 _HEAD = (0.35, 0.2, 0.08)
@@ -22,9 +23,11 @@ def mesh_of_things(things: Things, lights: StreetLights) -> Mesh:
     colours = {state.id: state.color for state in lights.burning()}
     for thing in things.shown():
         _box(builder, thing, thing.half, thing.half.z, thing.colour)
-        if thing.is_lamp:
-            top = 2.0 * thing.half.z + _HEAD[2]
-            _box(builder, thing, _HEAD, top, colours.get(thing.id, _DARK))
+    for lamp in things.lamps():
+        if lamp.is_shown and lamp.lamp is not None:
+            above = lamp.lamp.z + _HEAD[2] - lamp.pose.location.z
+            foot = Transform(lamp.lamp._replace(z=lamp.pose.location.z), lamp.pose.rotation)
+            _box(builder, lamp, _HEAD, above, colours.get(lamp.id, _DARK), foot)
     return builder.build()
 
 
@@ -34,9 +37,10 @@ def _box(
     half: tuple[float, float, float],
     middle: float,
     colour: tuple[int, int, int],
+    foot: Transform | None = None,
 ) -> None:
-    """A box above the thing's foot, whose middle is so high [m]."""
+    """A box above the thing's foot, or another one, whose middle is so high [m]."""
     corners = box_corners(*half) + np.array((0.0, 0.0, middle))
-    placed = axes_of(thing.pose).outside(corners)
+    placed = axes_of(foot or thing.pose).outside(corners)
     for piece in painted_box(placed, colour, thing.material):
         builder.add(piece.points, thing.label, piece.colour, glow=piece.glow, shade=piece.shade)

@@ -1,11 +1,19 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Walls, fences, guard rails, benches, bins, and cars that are parked."""
+"""Walls, fences, guard rails, benches, bins, street lamps, and cars that are parked."""
 
 from __future__ import annotations
 
 from typing import Final
 
-from ros2_cosim.world.headless.labels import CARS, FENCES, GUARD_RAILS, STATIC, WALLS
+from ros2_cosim.world.headless.labels import (
+    CARS,
+    DYNAMIC,
+    FENCES,
+    GUARD_RAILS,
+    POLES,
+    STATIC,
+    WALLS,
+)
 from ros2_cosim.world.headless.materials import Colour
 from ros2_cosim.world.headless.sensing.bodies import outline_of, vehicle_body
 from ros2_cosim.world.headless.sensing.figures import Point, SolidFigure, shaded
@@ -21,6 +29,9 @@ _PAINTS: Final[tuple[Colour, ...]] = (
 #: Posts of a guard rail stand so far apart [m]; heights of its band above the ground.
 RAIL_STEP: Final = 6.0
 _RAIL: Final = 0.45, 0.75
+
+#: Height and reach of a street lamp [m].
+LAMP: Final = 7.0, 1.8
 
 #: Length, width and height of a parked car [m].
 CAR: Final = 4.4, 1.8, 1.48
@@ -74,9 +85,19 @@ def bench() -> SolidFigure:
 
 
 def litter_bin() -> SolidFigure:
-    """A bin at the origin."""
-    form = SolidFigure(STATIC)
+    """A bin at the origin, which may be moved."""
+    form = SolidFigure(DYNAMIC)
     form.pillar((0.0, 0.0, 0.0), 0.95, (0.24, 0.28), (58, 74, 62))
+    return form
+
+
+def street_lamp() -> SolidFigure:
+    """A street lamp at the origin, whose arm reaches to its left: over the street."""
+    form = SolidFigure(POLES)
+    height, arm = LAMP
+    form.pillar((0.0, 0.0, -0.3), height + 0.3, (0.1, 0.06), _STEEL, sides=5)
+    form.box((-0.04, 0.0 - arm, height - 0.06), (0.04, 0.0, height), _STEEL, has_floor=True)
+    form.lamp = (0.0, 0.0 - arm, height - 0.22)
     return form
 
 

@@ -17,7 +17,7 @@ from ros2_cosim.core.kernel.exactmath import PI, sincos
 from ros2_cosim.world.geometry import frames
 from ros2_cosim.world.headless.sensing.axes import Floats
 from ros2_cosim.world.headless.sensing.figures import Point, SolidFigure
-from ros2_cosim.world.headless.sensing.scenery import buildings, furniture, plants
+from ros2_cosim.world.headless.sensing.scenery import buildings, furniture, landmarks, plants
 from ros2_cosim.world.headless.sensing.scenery.dice import Dice
 from ros2_cosim.world.headless.sensing.scenery.free_ground import FreeGround, rectangle
 from ros2_cosim.world.headless.sensing.scenery.kerbs import kerb_of
@@ -36,6 +36,12 @@ _FAST: Final = 16.0  # m/s; roads without a sidewalk that are faster have guard 
 _RAIL_AWAY: Final = 1.3  # m beyond the outermost lane
 #: Trees: one after so many metres of a road's side, from near to far away from it [m].
 _TREE_STEP, _NEAR, _FAR = 12.0, 4.0, 95.0
+_LAMP_STEP: Final = 44.0  # m, from one lamp of a side to the next
+#: A place for a pond, a siding or a billboard is looked for so often [m]; level land differs by
+#: less than this [m].
+_LANDMARK_STEP, _LEVEL = 30.0, 0.3
+_RARE: Final = {"Siding": "RailTrack", "Pond": "Pond"}
+_PAVING: Final = 0.1  # m, of a forecourt above the land
 _GROVE: Final = 35.0  # m, size of a patch with trees of one kind
 
 Height = Callable[[float, float], float]
@@ -91,6 +97,7 @@ class SceneryLayout:
         self._seed = seed
         self.placed: list[Placed] = []
         self._lots: list[_Lot] = []
+        self._first_landmark = 0
 
     def fill(self) -> list[Placed]:
         """Everything that stands beside the roads."""
@@ -98,6 +105,9 @@ class SceneryLayout:
             kerb = kerb_of(self._network, road)
             if kerb is not None:
                 self.placed.append(Placed("Kerb", kerb, (0.0, 0.0, 0.0), 0.0))
+            bridge = landmarks.bridge_of(self._network, road, self._height)
+            if bridge is not None:
+                self.placed.append(Placed("Bridge", bridge, (0.0, 0.0, 0.0), 0.0))
         roads = [road for road in self._network.roads.values() if road.junction is None]
         for road in roads:
             for side in (-1, 1):
@@ -114,6 +124,11 @@ class SceneryLayout:
         for road in roads:
             for side in (-1, 1):
                 self._add_plants(road, side, Dice(self._seed, f"plants {road.id} {side}"))
+        self._first_landmark = len(self.placed)
+        for road in roads:
+            for side in (-1, 1):
+                self._add_lamps(road, side)
+            self._add_landmarks(road, Dice(self._seed, f"landmarks {road.id}"))
         return self.placed
 
     def _put(self, name: str, form: SolidFigure, x: float, y: float, heading: float) -> None:
@@ -178,6 +193,8 @@ class SceneryLayout:
                 place, turn = front.at(middle, away + 2.0), dice.pick((0.25, 0.75)) * _TURN
                 self._put("ParkedCar", furniture.parked_car(dice), *place, front.turn + turn)
                 self._ground.take(spot)
+        if kind.is_shop:
+            self._add_forecourt(front, half, away)
         if kind not in buildings.SUBURB or away < 4.0:
             return
         word, border = dice.pick(
@@ -188,6 +205,23 @@ class SceneryLayout:
             if high - low > 1.5 and self._ground.is_free(line, _FENCE_ROOM):
                 self._put(word, border(high - low, dice), *front.at(low, 1.2), front.turn)
                 self._ground.take(line)
+
+    def _add_forecourt(self, front: _Frontage, half: float, away: float) -> None:
+        """Paving between a shop and its street, where the land is level and free."""
+        area = front.covered((0.0 - half, half), (0.1, away))
+        bottom, top = self._levels(area)
+        # The house has taken the last metre before it.
+        between = front.covered((0.0 - half, half), (1.2, max(1.3, away - 2.0)))
+        if top - bottom < _LEVEL and self._ground.is_free(between, _FENCE_ROOM):
+            form = landmarks.forecourt(2.0 * half, away - 0.1, top - bottom + _PAVING)
+            x, y = front.at(0.0 - half, 0.1)
+            self.placed.append(Placed("Forecourt", form, (x, y, bottom), front.turn))
+            self._ground.take(between)
+
+    def _levels(self, area: Floats) -> tuple[float, float]:
+        """The lowest and the highest land [m] at points (n, 2)."""
+        heights = [self._height(x, y) for x, y in area.tolist()]
+        return min(heights), max(heights)
 
     # Guard rails -------------------------------------------------------------------------
 
@@ -265,3 +299,60 @@ class SceneryLayout:
                     self._put("Bin", furniture.litter_bin(), *front.at(1.4, 1.6), 0.0)
                     self._ground.take(spot)
             s += dice.between(50.0, 140.0)
+
+    # Lamps and landmarks -----------------------------------------------------------------
+
+    def _add_lamps(self, road: Road, side: int) -> None:
+        """Street lamps along a sidewalk, those of both sides in turn."""
+        s = _LAMP_STEP * (0.25 if side < 0 else 0.75)
+        while s < road.length:
+            if self._has_sidewalk(road, side, s):
+                front = self._frontage(road, side, s)
+                spot = front.covered((-0.2, 0.2), (1.2, 1.6))
+                if self._ground.is_free(spot, 0.9):
+                    self._put("StreetLamp", furniture.street_lamp(), *front.at(0.0, 1.4),
+                              front.turn)  # fmt: skip
+                    self._ground.take(spot)
+            s += _LAMP_STEP
+
+    def _add_landmarks(self, road: Road, dice: Dice) -> None:
+        """Ponds, sidings and billboards, where the land is level and nothing else stands."""
+        for _ in range(int(road.length / _LANDMARK_STEP) + 1):
+            s, side = dice.between(0.0, road.length), dice.pick((-1, 1))
+            front, word = self._frontage(road, side, s), dice.pick(("Pond", "Siding", "Board"))
+            has = {placed.name for placed in self.placed[self._first_landmark :]}
+            # Each map has one of both, if there is room.
+            word = next((kind for kind in _RARE if _RARE[kind] not in has), word)
+            away = dice.between(25.0, 90.0)
+            if word == "Pond":
+                radius = dice.between(7.0, 14.0)
+                area = front.covered((0.0 - radius, radius), (away, away + 2.0 * radius))
+                x, y = front.at(0.0, away + radius)
+                self._put_level("Pond", landmarks.pond(radius, dice), (x, y), 0.0, area)
+            elif word == "Siding":
+                count = dice.whole(2, 3)
+                size = count * landmarks.CARRIAGE + 6.0
+                half = landmarks.TRACK
+                area = front.covered((0.0, size), (away - half, away + half))
+                x, y = front.at(0.0, away)
+                if self._put_level("RailTrack", landmarks.siding(size), (x, y), front.turn, area):
+                    train = landmarks.train(count, dice)
+                    x, y = front.at(3.0, away)
+                    self._put("Train", train, x, y, front.turn)
+            elif not self._has_sidewalk(road, side, s):
+                area = front.covered((-2.4, 2.4), (5.0, 6.0))
+                if self._ground.is_free(area, _HOUSE_ROOM):
+                    self._put("Billboard", landmarks.billboard(dice), *front.at(0.0, 5.5),
+                              front.turn)  # fmt: skip
+                    self._ground.take(area)
+
+    def _put_level(
+        self, name: str, form: SolidFigure, place: tuple[float, float], turn: float, area: Floats
+    ) -> bool:
+        """Put something on land that is level and free; False: there is none."""
+        bottom, top = self._levels(area)
+        if top - bottom >= _LEVEL or not self._ground.is_free(area, _HOUSE_ROOM):
+            return False
+        self.placed.append(Placed(name, form, (*place, top + 0.02), turn))
+        self._ground.take(area)
+        return True

@@ -108,7 +108,10 @@ def _part(placed: Placed, world: Floats) -> MapPart:
     foot = np.array(placed.place) + middle[0] * ahead + middle[1] * right
     foot[2] += low[2]
     pose = Transform(Vector(*foot.tolist()), Rotation(0.0, placed.heading * 180.0 / PI, 0.0))
-    return MapPart(placed.name, placed.form.label, pose, Vector(*(0.5 * (high - low)).tolist()))
+    half, lamp = Vector(*(0.5 * (high - low)).tolist()), None
+    if placed.form.lamp is not None:
+        lamp = Vector(*_in_world(placed, np.array(placed.form.lamp)).tolist())
+    return MapPart(placed.name, placed.form.label, pose, half, lamp)
 
 
 def _along(points: Floats, axis: Floats) -> Floats:
