@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 import msgpack
@@ -26,9 +27,17 @@ HEADER = 48
 class Bench:
     """A simulation whose streams all have a listener, or none."""
 
-    def __init__(self, step: float = 0.02, listening: bool = True) -> None:
+    def __init__(
+        self,
+        step: float = 0.02,
+        listening: bool = True,
+        path: Path = HIGHWAY,
+        has_scenery: bool = False,
+    ) -> None:
         self.messages: dict[int, list[bytes]] = {}
-        self.simulation = Simulation(MapLibrary([HIGHWAY]), 0, self._publish, lambda _: listening)
+        self.simulation = Simulation(
+            MapLibrary([path]), 0, self._publish, lambda _: listening, has_scenery=has_scenery
+        )
         self.simulation.apply_settings(
             EpisodeSettings(synchronous_mode=True, fixed_delta_seconds=step)
         )

@@ -2,7 +2,7 @@
 """Collisions: find overlapping boxes, exchange momentum along the normal, push apart.
 
 A contact is treated as a frictionless, nearly plastic impact between two masses; vehicles and
-walkers move, other actors do not (infinite mass).
+walkers move, other actors and what stands beside the roads do not (infinite mass).
 """
 
 from __future__ import annotations
@@ -13,6 +13,7 @@ from typing import Final
 from ros2_cosim.world.geometry import frames
 from ros2_cosim.world.headless.actors import Actor, VehicleActor
 from ros2_cosim.world.headless.contact import BoxContact, contact
+from ros2_cosim.world.headless.standing_boxes import StandingBox
 from ros2_cosim.world.headless.wire_types import Vector
 
 RESTITUTION: Final = 0.1  # of car bodies at more than walking speed
@@ -37,6 +38,25 @@ def resolve(actors: Sequence[Actor]) -> list[tuple[int, int, Vector]]:
             x, y, z = frames.vector_to_carla(*push)
             events.append((first.id, second.id, Vector(0.0 - x, 0.0 - y, z)))
             events.append((second.id, first.id, Vector(x, y, z)))
+    return events
+
+
+def resolve_standing(
+    vehicle: VehicleActor, standing: Sequence[StandingBox]
+) -> list[tuple[int, int, Vector]]:
+    """Resolve the contacts of a vehicle with what stands fast.
+
+    :returns: as ``resolve``, of the vehicle only
+    """
+    events = []
+    for each in standing:
+        found = contact(vehicle.box(), each.hull)
+        if found is None:
+            continue
+        impulse = _separate(vehicle, each, found)
+        if impulse > 0.0:
+            push = frames.vector_to_carla(impulse * found.normal_x, impulse * found.normal_y, 0.0)
+            events.append((vehicle.id, each.id, Vector(0.0 - push[0], 0.0 - push[1], push[2])))
     return events
 
 
@@ -65,7 +85,7 @@ def _near_pairs(actors: Sequence[Actor]) -> list[tuple[int, int]]:
     return [divmod(pair, count) for pair in sorted(pairs)] if touching else []
 
 
-def _separate(first: Actor, second: Actor, found: BoxContact) -> float:
+def _separate(first: Actor, second: Actor | StandingBox, found: BoxContact) -> float:
     """Push two actors apart; returns the impulse between them [N s], 0 if they part anyway."""
     vx_1, vy_1, inverse_1 = first.motion()
     vx_2, vy_2, inverse_2 = second.motion()

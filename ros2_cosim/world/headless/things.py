@@ -2,7 +2,7 @@
 """What a map consists of: its ground, and the things that stand beside its roads.
 
 They are what the protocol calls environment objects: clients list, hide, show and paint them.
-Rays and cameras see them; nothing collides with them. Things are poles, street lamps, buildings,
+Rays and cameras see them, vehicles collide with them. Things are poles, street lamps, buildings,
 barriers, trees that the map names. Parts of the map are the carriageways, sidewalks and lines of
 each road, the land, and the scenery that is made where the map says nothing.
 """

@@ -24,6 +24,7 @@ from ros2_cosim.world.headless.meshes import of_mesh
 from ros2_cosim.world.headless.signals import LightActor, SignActor, Signals
 from ros2_cosim.world.headless.skeleton import BonePose
 from ros2_cosim.world.headless.snapshot import ActorState
+from ros2_cosim.world.headless.standing_boxes import StandingBoxes
 from ros2_cosim.world.headless.street_lights import StreetLights
 from ros2_cosim.world.headless.sway import Sway
 from ros2_cosim.world.headless.things import Things
@@ -64,12 +65,16 @@ class CallError(CosimError):
 
 
 class FeltContact(NamedTuple):
-    """A contact in one frame as one of the two actors felt it; impulse [N s] in the world."""
+    """A contact in one frame as one of the two actors felt it; impulse [N s] in the world.
+
+    :ivar other: 0: what stands beside the roads, which has a ``label`` of the protocol
+    """
 
     frame: int
     actor: int
     other: int
     impulse: Vector
+    label: int = 0
 
 
 class World:
@@ -119,9 +124,11 @@ class World:
         self._sensors: dict[int, Actor] = {}
         self._triggers: dict[int, Actor] = {}  # of friction
         self.collisions: list[FeltContact] = []
-        self._contacts: dict[int, dict[int, Vector]] = {}  # to report: actor -> other -> impulse
+        # To report: actor -> other -> impulse; below 0: what stands there and has this label.
+        self._contacts: dict[int, dict[int, Vector]] = {}
         self.things = Things(network)
         self.lamps = StreetLights(self.things)
+        self.standing = StandingBoxes(self)
         self.shapes = DebugShapes()
         self.signals = Signals(network, self._next_id)
         for sign in self.signals.actors:
@@ -495,6 +502,10 @@ class World:
                 walker.step(dt, self.gravity)
         for actor, other, impulse in collisions.resolve(self.collidable()):
             self._contacts.setdefault(actor, {}).setdefault(other, impulse)
+        for vehicle in vehicles:
+            near = self.standing.near(vehicle)
+            for actor, other, impulse in collisions.resolve_standing(vehicle, near):
+                self._contacts.setdefault(actor, {}).setdefault(other, impulse)
 
     def _feel_triggers(self) -> None:
         """Give every wheel the friction of the newest trigger that it is in, else its own."""
@@ -524,7 +535,8 @@ class World:
             contacts = self._contacts[actor]
             if contacts:
                 other = next(iter(contacts))
-                reports.append(FeltContact(self.frame, actor, other, contacts.pop(other)))
+                impulse, number = contacts.pop(other), max(other, 0)
+                reports.append(FeltContact(self.frame, actor, number, impulse, number - other))
             if not contacts:
                 del self._contacts[actor]
         return reports

@@ -8,10 +8,16 @@ from typing import TYPE_CHECKING
 import msgpack
 
 from ros2_cosim.core.kernel.exactmath import sqrt
+from ros2_cosim.world.headless import labels
 from ros2_cosim.world.headless.sensing.axes import BodyAxes, axes_of
 from ros2_cosim.world.headless.sensing.boxes import box_of
 from ros2_cosim.world.headless.sensing.device import Device, SensedFrame
-from ros2_cosim.world.headless.wire_types import Vector
+from ros2_cosim.world.headless.wire_types import (
+    ActorDescription,
+    ActorRecord,
+    BoundingBox,
+    Vector,
+)
 
 if TYPE_CHECKING:
     from ros2_cosim.world.headless.actors import Actor
@@ -23,6 +29,14 @@ _MAX_RADIUS = 100.0  # m
 _TOUCH = 1.0e-4
 _MAX_STEPS = 256
 _DYNAMIC = ("vehicle", "walker")
+#: The kinds of what stands beside the roads, as CARLA's type ids have them.
+_NAMES = {
+    labels.BUILDINGS: "building", labels.WALLS: "wall", labels.FENCES: "fence",
+    labels.POLES: "pole", labels.VEGETATION: "vegetation", labels.CARS: "car",
+    labels.TRAINS: "train", labels.STATIC: "static", labels.DYNAMIC: "dynamic",
+    labels.OTHER: "other", labels.GROUND: "ground", labels.BRIDGES: "bridge",
+    labels.RAIL_TRACKS: "railtrack", labels.GUARD_RAILS: "guardrail",
+}  # fmt: skip
 
 
 class Collision(Device):
@@ -40,13 +54,18 @@ class Collision(Device):
         for event in world.collisions:
             if event.actor != self.sensor.parent:
                 continue
-            if {event.actor, event.other} <= world.actors.keys():
-                own, other = world.actors[event.actor], world.actors[event.other]
-                payloads.append(
-                    moment.header
-                    + msgpack.packb([moment.record(own), moment.record(other), event.impulse])
-                )
+            own, other = (world.actors.get(number) for number in (event.actor, event.other))
+            if own is None or (other is None and event.other):
+                continue
+            hit = _standing(event.label) if other is None else moment.record(other)
+            payloads.append(moment.header + msgpack.packb([moment.record(own), hit, event.impulse]))
         return payloads
+
+
+def _standing(label: int) -> ActorRecord:
+    """What CARLA names where a vehicle hits a part of the map: an actor that there is not."""
+    kind = f"static.{_NAMES.get(label, 'unknown')}"
+    return ActorRecord(0, 0, ActorDescription(0, kind), BoundingBox(), bytes((label,)), b"")
 
 
 class Obstacle(Device):

@@ -36,10 +36,24 @@ class SolidPiece(NamedTuple):
     is_detail: bool
 
 
+class Block(NamedTuple):
+    """A box that vehicles collide with: its middle line from one point to another, [m].
+
+    :ivar half: half its width
+    :ivar high: its upper end above the first point
+    """
+
+    begin: Point
+    end: Point
+    half: float
+    high: float
+
+
 class SolidFigure:
     """The pieces of one object.
 
     :param label: of the protocol, of all pieces that have no other one
+    :ivar blocks: what vehicles collide with
     :ivar lamp: where its light is, None: it is not a street lamp
     :ivar filled: two corners of a box that nothing is seen through, None: there is none
     """
@@ -49,6 +63,13 @@ class SolidFigure:
         self.pieces: list[SolidPiece] = []
         self.filled: tuple[Point, Point] | None = None
         self.lamp: Point | None = None
+        self.blocks: list[Block] = []
+
+    def block(self, low: Point, high: Point) -> None:
+        """Let vehicles collide with a box along the axes, between two corners."""
+        y = 0.5 * (low[1] + high[1])
+        ends = (low[0], y, low[2]), (high[0], y, low[2])
+        self.blocks.append(Block(*ends, 0.5 * (high[1] - low[1]), high[2] - low[2]))
 
     def convex(
         self,

@@ -136,6 +136,9 @@ class SceneBuilder:
         scenery = self._scenery
         world.things.take_parts([*self._ground.parts, *(scenery.parts if scenery else ())])
         world.lamps.take(world.things)
+        if scenery is not None:
+            made = world.things.parts()[len(self._ground.parts) :]
+            world.standing.take((made[number], box) for number, box in scenery.blocks)
         version = world.things.version, world.lamps.version
         if self._map is None or self._map[0] != version:
             parts = world.things.parts()

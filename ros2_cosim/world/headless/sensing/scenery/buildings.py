@@ -124,6 +124,7 @@ def house(kind: Facade, width: float, depth: float, dice: Dice) -> SolidFigure:
     flat = kind.roof == FLAT
     form.filled = (0.0, 0.0, 0.0 - _BASE), (width, depth, height + (_PARAPET if flat else 0.0))
     form.box(*form.filled, wall)
+    form.block(*form.filled)
     if flat:
         _add_flat_roof(form, width, depth, height + _PARAPET, roof, dice)
     else:

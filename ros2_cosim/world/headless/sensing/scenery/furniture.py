@@ -16,7 +16,7 @@ from ros2_cosim.world.headless.labels import (
 )
 from ros2_cosim.world.headless.materials import Colour
 from ros2_cosim.world.headless.sensing.bodies import outline_of, vehicle_body
-from ros2_cosim.world.headless.sensing.figures import Point, SolidFigure, shaded
+from ros2_cosim.world.headless.sensing.figures import Block, Point, SolidFigure, shaded
 from ros2_cosim.world.headless.sensing.scenery.dice import Dice
 
 _WOOD: Final[Colour] = (122, 92, 62)
@@ -41,6 +41,7 @@ def fence(length: float, dice: Dice) -> SolidFigure:
     """A wooden fence along x from 0 to its length [m]."""
     form = SolidFigure(FENCES)
     colour = shaded(_WOOD, dice.between(0.8, 1.4))
+    form.block((0.0, 0.0, -0.3), (length, 0.1, 1.15))
     count = max(1, int(length / 2.0))
     for n in range(count + 1):
         x = n * (length - 0.1) / count
@@ -53,6 +54,7 @@ def fence(length: float, dice: Dice) -> SolidFigure:
 def wall(length: float, dice: Dice) -> SolidFigure:
     """A wall along x from 0 to its length [m]."""
     form = SolidFigure(WALLS)
+    form.block((0.0, 0.0, -0.3), (length, 0.25, 0.9))
     form.box((0.0, 0.0, -0.3), (length, 0.25, dice.between(0.9, 1.8)), dice.pick(_STONES))
     return form
 
@@ -64,6 +66,7 @@ def guard_rail(points: list[Point]) -> SolidFigure:
         form.pillar((x, y, z - 0.3), _RAIL[1] + 0.3, (0.08, 0.08), _STEEL, sides=3)
     for (x0, y0, z0), (x1, y1, z1) in zip(points, points[1:], strict=False):
         low, high = _RAIL
+        form.blocks.append(Block((x0, y0, z0), (x1, y1, z1), 0.08, high))
         band: list[Point] = [
             (x0, y0, z0 + low), (x1, y1, z1 + low), (x1, y1, z1 + high), (x0, y0, z0 + high),
         ]  # fmt: skip
@@ -77,6 +80,7 @@ def guard_rail(points: list[Point]) -> SolidFigure:
 def bench() -> SolidFigure:
     """A bench at the origin, along x."""
     form = SolidFigure(STATIC)
+    form.block((-0.9, -0.25, 0.0), (0.9, 0.26, 0.9))
     for x in (-0.7, 0.6):
         form.box((x, -0.2, 0.0), (x + 0.1, 0.25, 0.42), _STEEL)
     form.box((-0.9, -0.25, 0.42), (0.9, 0.25, 0.48), _WOOD, has_floor=True)
@@ -87,6 +91,7 @@ def bench() -> SolidFigure:
 def litter_bin() -> SolidFigure:
     """A bin at the origin, which may be moved."""
     form = SolidFigure(DYNAMIC)
+    form.block((-0.28, -0.28, 0.0), (0.28, 0.28, 0.95))
     form.pillar((0.0, 0.0, 0.0), 0.95, (0.24, 0.28), (58, 74, 62))
     return form
 
@@ -95,6 +100,7 @@ def street_lamp() -> SolidFigure:
     """A street lamp at the origin, whose arm reaches to its left: over the street."""
     form = SolidFigure(POLES)
     height, arm = LAMP
+    form.block((-0.1, -0.1, -0.3), (0.1, 0.1, height))
     form.pillar((0.0, 0.0, -0.3), height + 0.3, (0.1, 0.06), _STEEL, sides=5)
     form.box((-0.04, 0.0 - arm, height - 0.06), (0.04, 0.0, height), _STEEL, has_floor=True)
     form.lamp = (0.0, 0.0 - arm, height - 0.22)
@@ -103,4 +109,7 @@ def street_lamp() -> SolidFigure:
 
 def parked_car(dice: Dice) -> SolidFigure:
     """A car at the origin, along x."""
-    return vehicle_body(outline_of("car", CAR[2]), CAR, dice.pick(_PAINTS), CARS)
+    form = vehicle_body(outline_of("car", CAR[2]), CAR, dice.pick(_PAINTS), CARS)
+    length, width, height = CAR
+    form.block((-0.5 * length, -0.5 * width, 0.0), (0.5 * length, 0.5 * width, height))
+    return form

@@ -23,7 +23,7 @@ from ros2_cosim.world.headless.labels import (
 )
 from ros2_cosim.world.headless.materials import Colour
 from ros2_cosim.world.headless.sensing.axes import Floats
-from ros2_cosim.world.headless.sensing.figures import Point, SolidFigure
+from ros2_cosim.world.headless.sensing.figures import Block, Point, SolidFigure
 from ros2_cosim.world.headless.sensing.ground import RoadLine, stations_of
 from ros2_cosim.world.headless.sensing.scenery.dice import Dice
 from ros2_cosim.world.road import RoadNetwork
@@ -88,6 +88,7 @@ def train(carriages: int, dice: Dice) -> SolidFigure:
     for n in range(carriages):
         low, high = n * CARRIAGE + 0.4, (n + 1) * CARRIAGE - 0.4
         form.box((low, 0.0 - _HALF, _FLOOR), (high, _HALF, _ROOF), paint, has_floor=True)
+        form.block((low, 0.0 - _HALF, 0.0), (high, _HALF, _ROOF))
         for x in (low + 1.5, high - 4.0):
             form.box((x, -1.1, _RAIL_TOP), (x + 2.5, 1.1, _FLOOR), _GLASS)
         for side in (-1.0, 1.0):
@@ -103,6 +104,7 @@ def billboard(dice: Dice) -> SolidFigure:
     form = SolidFigure(OTHER)
     for x in (-1.5, 1.4):
         form.box((x, 0.0, -0.3), (x + 0.1, 0.1, 2.2), _STEEL, POLES)
+        form.block((x, 0.0, -0.3), (x + 0.1, 0.1, 2.2))
     form.box((-2.2, -0.05, 2.2), (2.2, 0.15, 4.6), dice.pick(_POSTERS), has_floor=True)
     return form
 
@@ -149,6 +151,8 @@ def _add_deck(form: SolidFigure, right: Floats, left: Floats) -> None:
         across[:, 2] = 0.0
         across *= thick / np.sqrt((across * across).sum(axis=1))[:, None]
         outer = near + across
+        begin, end = (_point(place) for place in near + 0.5 * across)
+        form.blocks.append(Block(begin, end, 0.5 * thick, high))
         a, b, c, d = near[0], near[1], outer[1], outer[0]
         faces = [[a, b, b + up, a + up], [d + down, c + down, c + up, d + up],
                  [a + up, b + up, c + up, d + up]]  # fmt: skip

@@ -3,11 +3,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import NamedTuple
 
 import numpy as np
 
-from ros2_cosim.core.kernel.exactmath import PI, radians, sincos
+from ros2_cosim.core.kernel.exactmath import PI, radians, sincos, sqrt
+from ros2_cosim.world.headless.contact import OrientedBox
 from ros2_cosim.world.headless.labels import ROAD_LINES, TERRAIN
 from ros2_cosim.world.headless.sensing.axes import Floats
 from ros2_cosim.world.headless.sensing.ground import MapGround
@@ -34,12 +36,14 @@ class Scenery(NamedTuple):
     :ivar parts: each thing
     :ivar solid: what rays and cameras see
     :ivar details: what lies in the faces of that, for cameras that are near
+    :ivar blocks: boxes in the map frame that vehicles collide with, and the numbers of their parts
     :ivar walls: of houses; and ``houses``: the number of the part that each belongs to
     """
 
     parts: list[MapPart]
     solid: SceneryLayer
     details: SceneryLayer
+    blocks: list[tuple[int, OrientedBox]]
     walls: Walls
     houses: Indices
 
@@ -63,13 +67,29 @@ def scenery_of(network: RoadNetwork, opendrive: str, ground: MapGround, things: 
     marks = _marks(placed)
     points = np.concatenate([*world, np.zeros((0, 3, 3))])
     solid, details = (_layer(points, marks, is_detail) for is_detail in (False, True))
-    return Scenery(parts, solid, details, *_walls(placed))
+    return Scenery(parts, solid, details, list(_blocks(placed)), *_walls(placed))
 
 
 def _axes(heading: float) -> tuple[Floats, Floats]:
     """Unit vectors along a form's x and y axis."""
     sin, cos = sincos(heading)
     return np.array((cos, sin, 0.0)), np.array((0.0 - sin, cos, 0.0))
+
+
+def _blocks(placed: list[Placed]) -> Iterator[tuple[int, OrientedBox]]:
+    """What vehicles collide with."""
+    for number, each in enumerate(placed):
+        for block in each.form.blocks:
+            (x0, y0, z0), (x1, y1, z1) = _in_world(each, np.array(block[:2])).tolist()
+            dx, dy = x1 - x0, y1 - y0
+            along = sqrt(dx * dx + dy * dy)
+            low = min(z0, z1)
+            half = 0.5 * (max(z0, z1) + block.high - low)
+            # The map frame has its y axis to the left.
+            yield number, OrientedBox(
+                0.5 * (x0 + x1), -0.5 * (y0 + y1), low + half, 0.5 * along, block.half, half,
+                dx / along, 0.0 - dy / along,
+            )  # fmt: skip
 
 
 def _walls(placed: list[Placed]) -> tuple[Walls, Indices]:

@@ -56,6 +56,7 @@ def tree(kind: Tree, height: float, dice: Dice) -> SolidFigure:
     light = shaded(leaves, _LIGHTER)
     thick = 0.018 * height
     form.pillar((0.0, 0.0, -0.3), free + 0.5, (thick, 0.8 * thick), kind.bark, sides=5)
+    form.block((0.0 - thick, 0.0 - thick, -0.3), (thick, thick, free))
     if kind.tiers:
         step = (height - free) / kind.tiers
         for tier in range(kind.tiers):
@@ -83,4 +84,5 @@ def hedge(length: float, dice: Dice) -> SolidFigure:
     form = SolidFigure(VEGETATION)
     leaves = shaded(_HEDGE, dice.between(0.9, 1.2))
     form.box((0.0, 0.0, -0.3), (length, 0.7, dice.between(0.9, 1.6)), leaves)
+    form.block((0.0, 0.0, -0.3), (length, 0.7, 0.9))
     return form

@@ -1,0 +1,124 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What stands beside the roads and can be hit: things that the map names, and scenery.
+
+It is asked for vehicles that leave the carriageway only. Scenery, which takes long to make, is made
+when the first one does, if no sensor has made it before.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import TYPE_CHECKING, Final, NamedTuple
+
+from ros2_cosim.core.kernel.exactmath import sincos
+from ros2_cosim.world.headless.actors import box_at
+from ros2_cosim.world.headless.contact import OrientedBox
+from ros2_cosim.world.headless.labels import SIDEWALKS, TERRAIN, WATER
+from ros2_cosim.world.headless.things import Thing
+
+if TYPE_CHECKING:
+    from ros2_cosim.world.headless.actors import VehicleActor
+    from ros2_cosim.world.headless.world import World
+
+#: Vehicles pass over what is no higher [m], and under what is so far above the ground.
+_LOWEST: Final = 0.25
+_CELL: Final = 8.0  # m
+#: Scenery stands so far beside what is paved [m], at least.
+_MARGIN: Final = 0.7
+_PASSED: Final = (SIDEWALKS, TERRAIN, WATER)
+
+
+class StandingBox(NamedTuple):
+    """A box that does not move: a side of the two in a contact."""
+
+    id: int
+    hull: OrientedBox
+    thing: Thing
+
+    def box(self) -> OrientedBox:
+        """The box in the map frame."""
+        return self.hull
+
+    def motion(self) -> tuple[float, float, float]:
+        """It stands, whatever pushes it."""
+        return 0.0, 0.0, 0.0
+
+    def push(self, dx: float, dy: float, dvx: float, dvy: float) -> None:
+        """It stays."""
+
+
+class StandingBoxes:
+    """The boxes of a map, by squares of ground."""
+
+    def __init__(self, world: World) -> None:
+        self._world = world
+        self._cells: dict[tuple[int, int], list[StandingBox]] = {}
+        self._has_scenery = not world.has_scenery
+        network = world.network
+        for thing in world.things.shown():
+            hull = box_at(thing.pose, thing.half)
+            at = network.project(hull.x, hull.y, z=thing.pose.location.z)
+            # A file may name things that are in the way: signs above the road, areas on it.
+            if at.lane_id == 0 or not _is_driven(world, at.road_id, at.s, at.lane_id):
+                self._add(thing, hull)
+
+    def take(self, boxes: Iterable[tuple[Thing, OrientedBox]]) -> None:
+        """Take the boxes of the scenery; those that have been taken stay."""
+        if self._has_scenery:
+            return
+        self._has_scenery = True
+        for thing, hull in boxes:
+            self._add(thing, hull)
+
+    def _add(self, thing: Thing, hull: OrientedBox) -> None:
+        if thing.label in _PASSED or 2.0 * hull.half_height < _LOWEST:
+            return
+        standing = StandingBox(0 - thing.label, hull, thing)
+        reach_x = abs(hull.cos) * hull.half_length + abs(hull.sin) * hull.half_width
+        reach_y = abs(hull.sin) * hull.half_length + abs(hull.cos) * hull.half_width
+        for i in range(int((hull.x - reach_x) // _CELL), int((hull.x + reach_x) // _CELL) + 1):
+            for j in range(int((hull.y - reach_y) // _CELL), int((hull.y + reach_y) // _CELL) + 1):
+                self._cells.setdefault((i, j), []).append(standing)
+
+    def cells(self) -> list[list[StandingBox]]:
+        """The boxes of each square of ground that has some."""
+        return list(self._cells.values())
+
+    def near(self, vehicle: VehicleActor) -> list[StandingBox]:
+        """What may touch a vehicle that moves."""
+        if vehicle.body.velocity() == (0.0, 0.0) or not self._leaves(vehicle):
+            return []
+        if not self._has_scenery:
+            from ros2_cosim.world.headless.sensing.scene import SceneBuilder
+
+            SceneBuilder().complete(self._world)
+        box = vehicle.box()
+        reach = box.half_length + box.half_width
+        found: dict[int, StandingBox] = {}
+        for i in range(int((box.x - reach) // _CELL), int((box.x + reach) // _CELL) + 1):
+            for j in range(int((box.y - reach) // _CELL), int((box.y + reach) // _CELL) + 1):
+                for standing in self._cells.get((i, j), ()):
+                    if standing.thing.is_shown:
+                        found[id(standing.hull)] = standing
+        return list(found.values())
+
+    def _leaves(self, vehicle: VehicleActor) -> bool:
+        """Whether a vehicle is partly beside the lanes of its road, or on a sidewalk."""
+        road_id, s, t, lane_id, heading = vehicle.body.place_on_road()
+        if lane_id == 0:
+            return True
+        box = vehicle.box()
+        sin, cos = sincos(heading)
+        along = abs(box.cos * cos + box.sin * sin)
+        across = abs(box.sin * cos - box.cos * sin)
+        half = box.half_length * across + box.half_width * along
+        lanes = self._world.network.roads[road_id].lanes
+        right, left = lanes.edges(s)
+        if t - half < right - _MARGIN or t + half > left + _MARGIN:
+            return True
+        return not _is_driven(self._world, road_id, s, lane_id)
+
+
+def _is_driven(world: World, road_id: int, s: float, lane_id: int) -> bool:
+    lane = world.network.roads[road_id].lanes.section(s).lanes.get(lane_id)
+    return lane is not None and lane.type not in ("sidewalk", "none", "border", "median")
