@@ -19,13 +19,14 @@ from support.sensor_bench import CAR, HEADER, Bench
 
 from ros2_cosim.core.scene.air import fog_extinction, rain_extinction
 from ros2_cosim.world.headless.labels import CARS
-from ros2_cosim.world.headless.sensing.air import Air
+from ros2_cosim.world.headless.sensing.air import WeatherAir
 from ros2_cosim.world.headless.sensing.axes import axes_of
 from ros2_cosim.world.headless.sensing.mesh import dot
 from ros2_cosim.world.headless.sensing.raster import Lens, depths, pixel_centres, render
 from ros2_cosim.world.headless.sensing.rays import cast
 from ros2_cosim.world.headless.sensing.scene import SceneBuilder
 from ros2_cosim.world.headless.sensing.shadows import ShadowMaps, shaded_pixels, sun_of
+from ros2_cosim.world.headless.sensing.veil import blended
 from ros2_cosim.world.headless.wire_types import Rotation, Transform, Vector, Weather
 from ros2_cosim.world.headless.world import World
 
@@ -109,7 +110,7 @@ def far(points: Image) -> Image:
 def test_fog_adds_up_along_the_way(
     density: float, begin: float, falloff: float, eye: float, there: float, way: float
 ) -> None:
-    air = Air(Weather(fog_density=density, fog_distance=begin, fog_falloff=falloff))
+    air = WeatherAir(Weather(fog_density=density, fog_distance=begin, fog_falloff=falloff))
     found = float(air.thickness(eye, np.array([there]), np.array([way]))[0])
     # The mean of the fog at many heights between both ends, over the way that lies in it.
     low, high = max(eye, 0.0), max(there, 0.0)
@@ -120,8 +121,8 @@ def test_fog_adds_up_along_the_way(
 
 
 def test_clear_weather_and_haze_take_nothing() -> None:
-    assert Air(CLEAR).is_clear and Air(Weather(fog_density=0.0)).is_clear
-    assert not Air(FOG).is_clear and not Air(RAIN).is_clear
+    assert WeatherAir(CLEAR).is_clear and WeatherAir(Weather(fog_density=0.0)).is_clear
+    assert not WeatherAir(FOG).is_clear and not WeatherAir(RAIN).is_clear
     # 100 % is a visibility of about 200 m beyond that of clear weather; 5 % of the light are left.
     assert math.log(20.0) / fog_extinction(1.0) == pytest.approx(199.0, abs=1.0)
     assert rain_extinction(50.0) == pytest.approx(1.076 * 50.0**0.67 * math.log(10.0) / 1e4)
@@ -193,9 +194,32 @@ def test_rain_makes_roads_dark_and_shining_and_strokes_that_fall() -> None:
     assert not np.array_equal(one, two)
 
 
-def test_night_is_dark() -> None:
-    night = picture(Weather(sun_altitude_angle=-20.0))
-    assert night.mean() < 0.4 * picture(CLEAR).mean()
+def test_night_is_dark_but_for_the_beams_of_vehicles() -> None:
+    night = Weather(sun_altitude_angle=-20.0)
+    bench, lit = Bench(0.1), []
+    car = bench.car(100.0)
+    camera = bench.sensor("sensor.camera.rgb", BEHIND, **SIZE)
+    for weather in (CLEAR, night):
+        bench.simulation.weather = weather
+        for lights in (0, 0x2):
+            bench.simulation.world.require_vehicle(car).lights = lights
+            bench.run(1)
+            lit.append(picture_of(bench.messages[camera][-1]))
+    assert np.array_equal(lit[0], lit[1]) and lit[2].mean() < 0.4 * lit[0].mean()
+    brighter = (lit[3] > lit[2] + 10.0).all(axis=2)
+    # The road ahead of the car, and nothing behind it or beside the beams.
+    assert brighter[40:60, 60:100].sum() > 50
+    assert not brighter[90:].any() and not brighter[:38].any()
+
+
+@given(st.integers(0, 0xFFFFFF), st.integers(0, 0xFFFFFF), st.integers(0, 256))
+def test_a_blend_goes_from_one_colour_to_the_other(one: int, two: int, share: int) -> None:
+    pixel, shares = np.array([one | 0xFF000000], np.uint32), np.array([share], np.uint32)
+    found = int(blended(pixel, two, shares)[0])
+    assert found >> 24 == 0xFF
+    for shift in (0, 8, 16):
+        a, b = one >> shift & 0xFF, two >> shift & 0xFF
+        assert (found >> shift & 0xFF) == (a * (256 - share) + b * share) // 256
 
 
 # Shadows ---------------------------------------------------------------------------------

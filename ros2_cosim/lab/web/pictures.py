@@ -35,6 +35,11 @@ Pixels = NDArray[np.uint8]
 
 def png_of(picture: CameraPicture) -> bytes:
     """The picture as a PNG file: depth as grey, labels and instances as colours."""
+    return png(rgb_of(picture))
+
+
+def rgb_of(picture: CameraPicture) -> Pixels:
+    """The picture as (height, width, 3) pixels in colours for the eye."""
     size = picture.height, picture.width
     bgra = np.frombuffer(picture.pixels, np.uint8).reshape(*size, 4)
     rgb = bgra[..., 2::-1]
@@ -42,7 +47,7 @@ def png_of(picture: CameraPicture) -> bytes:
         rgb = _grey(rgb)
     elif picture.kind in ("semantic_segmentation", "instance_segmentation"):
         rgb = _labels(rgb)
-    return png(np.ascontiguousarray(rgb))
+    return np.ascontiguousarray(rgb)
 
 
 def png(rgb: Pixels) -> bytes:

@@ -25,7 +25,7 @@ _LEVEL: Final = 1.0e-3
 _THICKEST: Final = 60.0
 
 
-class Air:
+class WeatherAir:
     """The air of a weather.
 
     :ivar rain: [mm/h]

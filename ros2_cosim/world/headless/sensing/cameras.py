@@ -17,11 +17,11 @@ from numpy.typing import NDArray
 from ros2_cosim.core.kernel.exactmath import pow, radians, tan
 from ros2_cosim.core.kernel.random_streams import stream_key
 from ros2_cosim.core.kernel.time import SECOND
-from ros2_cosim.world.headless.sensing.air import Air
+from ros2_cosim.world.headless.sensing.air import WeatherAir
 from ros2_cosim.world.headless.sensing.axes import BodyAxes, Floats, axes_of
 from ros2_cosim.world.headless.sensing.device import Device, SensedFrame
 from ros2_cosim.world.headless.sensing.drawn import mesh_of_shapes
-from ros2_cosim.world.headless.sensing.light import Illumination
+from ros2_cosim.world.headless.sensing.light import Illumination, beams_of
 from ros2_cosim.world.headless.sensing.mesh import Flags
 from ros2_cosim.world.headless.sensing.raster import (
     NEAREST,
@@ -33,7 +33,7 @@ from ros2_cosim.world.headless.sensing.raster import (
 )
 from ros2_cosim.world.headless.sensing.scene import TriangleScene
 from ros2_cosim.world.headless.sensing.shadows import shaded_pixels
-from ros2_cosim.world.headless.sensing.veil import rain_strokes, veil
+from ros2_cosim.world.headless.sensing.veil import mirror, rain_strokes, veil
 from ros2_cosim.world.headless.wire_types import Vector
 
 if TYPE_CHECKING:
@@ -151,7 +151,8 @@ class RgbCamera(Camera):
     def pixels(self, moment: SensedFrame, view: View) -> bytes | memoryview:
         """What the eye sees."""
         eye = axes_of(moment.pose)
-        light = Illumination(moment.weather, moment.world.lamps.burning())
+        world = moment.world
+        light = Illumination(moment.weather, world.lamps.burning(), beams_of(world))
         in_sun, in_shade = (self._developed(part) for part in light.lit(view.mesh, eye.origin))
         sky = self._developed(light.veiled_sky(eye.origin.z))
         pixels = view.picture(np.append(in_sun, sky[0]).astype("<u4"))
@@ -170,7 +171,8 @@ class RgbCamera(Camera):
             begins, ends = begins - first * width, ends - first * width
             for begin, end in zip(begins.tolist(), ends.tolist(), strict=True):
                 part[begin:end] = shown[begin:end]
-        air = Air(moment.weather)
+        mirror(pixels, view, self.lens, eye, light.wet, int(sky[0]))
+        air = WeatherAir(moment.weather)
         if not air.is_clear:
             veil(pixels, view, self.lens, eye, air, int(sky[0]))
             now = int(moment.world.elapsed_s * SECOND + 0.5)

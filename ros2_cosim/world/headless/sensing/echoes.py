@@ -15,7 +15,7 @@ import numpy as np
 
 from ros2_cosim.core.kernel.exactmath import log, sqrt
 from ros2_cosim.core.scene.air import HEAVIEST_RAIN
-from ros2_cosim.world.headless.sensing.air import Air
+from ros2_cosim.world.headless.sensing.air import WeatherAir
 from ros2_cosim.world.headless.sensing.axes import BodyAxes, Floats
 from ros2_cosim.world.headless.sensing.draws import Draws
 from ros2_cosim.world.headless.sensing.exact_arrays import exp
@@ -48,7 +48,7 @@ class Echoes(NamedTuple):
 
 
 def through(
-    air: Air, hits: Hits, directions: Floats, eye: BodyAxes, reach: float, draws: Draws
+    air: WeatherAir, hits: Hits, directions: Floats, eye: BodyAxes, reach: float, draws: Draws
 ) -> Echoes:
     """The echoes of rays in air that is not clear.
 

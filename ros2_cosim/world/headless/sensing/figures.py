@@ -36,7 +36,7 @@ class SolidPiece(NamedTuple):
     is_detail: bool
 
 
-class Block(NamedTuple):
+class SolidBlock(NamedTuple):
     """A box that vehicles collide with: its middle line from one point to another, [m].
 
     :ivar half: half its width
@@ -63,13 +63,13 @@ class SolidFigure:
         self.pieces: list[SolidPiece] = []
         self.filled: tuple[Point, Point] | None = None
         self.lamp: Point | None = None
-        self.blocks: list[Block] = []
+        self.blocks: list[SolidBlock] = []
 
     def block(self, low: Point, high: Point) -> None:
         """Let vehicles collide with a box along the axes, between two corners."""
         y = 0.5 * (low[1] + high[1])
         ends = (low[0], y, low[2]), (high[0], y, low[2])
-        self.blocks.append(Block(*ends, 0.5 * (high[1] - low[1]), high[2] - low[2]))
+        self.blocks.append(SolidBlock(*ends, 0.5 * (high[1] - low[1]), high[2] - low[2]))
 
     def convex(
         self,

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from ros2_cosim.core.kernel.exactmath import radians, tan
-from ros2_cosim.world.headless.sensing.air import Air
+from ros2_cosim.world.headless.sensing.air import WeatherAir
 from ros2_cosim.world.headless.sensing.axes import BodyAxes, Floats, axes_of
 from ros2_cosim.world.headless.sensing.device import Device, SensedFrame
 from ros2_cosim.world.headless.sensing.draws import Draws
@@ -76,7 +76,7 @@ class Lidar(Device):
         hits = cast_grid(mesh, eye, Grid(azimuths, self._slopes), directions, self._range)
         # Channel 0 is the highest, row 0 the lowest.
         rays = np.arange(len(directions)).reshape(self._channels, per_channel)[::-1].reshape(-1)
-        echoes = self.echoes(Air(moment.weather), hits, directions, eye)
+        echoes = self.echoes(WeatherAir(moment.weather), hits, directions, eye)
         rays = self.kept(rays, echoes)
         channel = self._channels - 1 - rays // per_channel
         counts = np.bincount(channel, minlength=self._channels).astype("<u4")
@@ -94,7 +94,7 @@ class Lidar(Device):
         directions[..., 2] = height
         return directions.reshape(-1, 3)
 
-    def echoes(self, air: Air, hits: Hits, directions: Floats, eye: BodyAxes) -> Echoes:
+    def echoes(self, air: WeatherAir, hits: Hits, directions: Floats, eye: BodyAxes) -> Echoes:
         """What comes back through the air."""
         return Echoes(hits)
 
@@ -124,7 +124,7 @@ class RayCastLidar(Lidar):
         # Weather has numbers of its own: they leave those of clear air as they are.
         self._weather = Draws(seed, f"{kind} weather")
 
-    def echoes(self, air: Air, hits: Hits, directions: Floats, eye: BodyAxes) -> Echoes:
+    def echoes(self, air: WeatherAir, hits: Hits, directions: Floats, eye: BodyAxes) -> Echoes:
         """What comes back through fog and rain."""
         if air.is_clear:
             return Echoes(hits)

@@ -4,17 +4,20 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
 from ros2_cosim.core.scene.air import CLEAR_WAY, FULL_FOG, HAZE
-from ros2_cosim.world.headless.labels import ROAD_LINES, ROADS, SIDEWALKS
-from ros2_cosim.world.headless.sensing.air import Air, share_of
+from ros2_cosim.world.headless.sensing.air import WeatherAir, share_of
 from ros2_cosim.world.headless.sensing.axes import Floats, axes_of
 from ros2_cosim.world.headless.sensing.exact_arrays import exp
 from ros2_cosim.world.headless.sensing.mesh import Mesh, dot
 from ros2_cosim.world.headless.street_lights import LightState
 from ros2_cosim.world.headless.wire_types import Rotation, Transform, Vector, Weather
+
+if TYPE_CHECKING:
+    from ros2_cosim.world.headless.world import World
 
 _DAWN, _DAY = -6.0, 12.0  # deg, of the sun's height, between which night becomes day
 _NIGHT = 0.16  # share of the light of day
@@ -23,31 +26,64 @@ _SKY_SHADES = 64
 _HORIZON_CLEAR, _ZENITH_CLEAR = (0.76, 0.83, 0.90), (0.26, 0.46, 0.78)
 _HORIZON_GREY, _ZENITH_GREY = (0.70, 0.72, 0.74), (0.54, 0.57, 0.61)
 _WET = 0.7  # brightness of wet roads
-# Wet pavement shows so much of the sky at a flat angle, and less the steeper one looks at it.
-_MIRROR, _MIRROR_POWER = 0.75, 4
-_PAVED = (ROADS, SIDEWALKS, ROAD_LINES)
 _SKY_FOG = 3000.0  # m; so far the fog before the sky reaches at most
 # Brightness by a lamp of 1 lm in 1 m: on a street below a usual lamp it is about half that of day.
-_LAMP = 0.004
+_LAMP = 0.008
 # A lamp lights what is so near to it [m], and lamps so near to the camera are seen to do so.
 _LAMP_REACH, _LAMPS_NEAR = 30.0, 160.0
 _LAMP_NEAREST = 1.0  # m; a lamp is not a point
 
 
+#: Dipped and full beams of vehicles in the protocol (``VehicleLightState``).
+_BEAMS = 0x2 | 0x4
+# A vehicle's beams have this brightness in 1 m, reach so far [m], open by this share of the way.
+_BEAM, _BEAM_REACH, _BEAM_OPENING = 60.0, 45.0, 0.6
+_BEAM_NEAREST = 25.0  # m^2; two lamps apart are not a point
+_BEAM_HEIGHT = 0.65  # m
+
+
+class Beam(NamedTuple):
+    """The headlamps of a vehicle: where they are, and where they shine."""
+
+    place: Vector
+    ahead: Vector
+
+
+def beams_of(world: World) -> list[Beam]:
+    """The headlamps that are on."""
+    found = []
+    for vehicle in world.vehicles():
+        if vehicle.lights & _BEAMS:
+            axes, half = axes_of(world.pose(vehicle)), vehicle.bounding_box.extent.x
+            x, y, z = (
+                o + half * f + _BEAM_HEIGHT * u
+                for o, f, u in zip(axes.origin, axes.forward, axes.up, strict=True)
+            )
+            found.append(Beam(Vector(x, y, z), axes.forward))
+    return found
+
+
 class Illumination:
     """The light of a moment."""
 
-    def __init__(self, weather: Weather, lamps: Sequence[LightState] = ()) -> None:
-        """:param lamps: the street lights that shine; they outshine the night only"""
+    def __init__(
+        self, weather: Weather, lamps: Sequence[LightState] = (), beams: Sequence[Beam] = ()
+    ) -> None:
+        """Take what shines.
+
+        :param lamps: the street lights that shine; they outshine the night only, as ``beams`` do
+        """
         rise = (weather.sun_altitude_angle - _DAWN) / (_DAY - _DAWN)
         self._day = _NIGHT + (1.0 - _NIGHT) * min(1.0, max(0.0, rise))
         self._lamps = lamps if self._day < 1.0 else ()
+        self._beams = beams if self._day < 1.0 else ()
         self._clouds = share_of(weather.cloudiness)
-        self._wet = share_of(max(weather.wetness, weather.precipitation_deposits))
+        #: How wet the ground is, 0 to 1.
+        self.wet = share_of(max(weather.wetness, weather.precipitation_deposits))
         self._fog = share_of(weather.fog_density)
         #: Over this way [m] haze hides all but 1 / e; denser fog has its own veil.
         self._view = CLEAR_WAY / (1.0 + FULL_FOG * min(self._fog, HAZE))
-        self._air = Air(weather)
+        self._air = WeatherAir(weather)
         pose = Rotation(weather.sun_altitude_angle, weather.sun_azimuth_angle)
         self._sun = np.array(axes_of(Transform(Vector(), pose)).forward)
 
@@ -63,41 +99,44 @@ class Illumination:
         lamps = self._shine(mesh, eye)
 
         def seen(brightness: Floats) -> Floats:
-            brightness = np.where(flat, brightness * (1.0 - (1.0 - _WET) * self._wet), brightness)
+            brightness = np.where(flat, brightness * (1.0 - (1.0 - _WET) * self.wet), brightness)
             shine = brightness[:, None] + lamps
             colours = mesh.colours * (shine / 255.0) + mesh.glow / 255.0
-            if self._wet > 0.0:
-                self._mirror(mesh, colours, away, far)
             return colours * clear + veil
 
         return seen((shade + (1.0 - shade) * direct) * self._day), seen(
             np.full_like(direct, shade * self._day)
         )
 
-    def _mirror(self, mesh: Mesh, colours: Floats, away: Floats, far: Floats) -> None:
-        """Let wet pavement show the sky, the more the flatter one looks at it."""
-        paved = np.flatnonzero(np.isin(mesh.tags, _PAVED) & (mesh.normals[:, 2] > 0.9))
-        steep = 0.0 - dot(away[paved], mesh.normals[paved]) / np.maximum(far[paved], 1.0)
-        flat = 1.0 - np.clip(steep, 0.0, 1.0)
-        share = np.full_like(flat, _MIRROR * self._wet)
-        for _ in range(_MIRROR_POWER):
-            share *= flat
-        colours[paved] += (self.sky()[0] - colours[paved]) * share[:, None]
-
     def _shine(self, mesh: Mesh, eye: Vector) -> Floats:
-        """What lamps add to the brightness of triangles (n, 3 colours): by their distance."""
+        """What lamps add to the brightness of triangles (n, 3 colours), from 0 to 1."""
         total = np.zeros((len(mesh), 3))
         for lamp in self._lamps:
             x, y, z = (lamp.location[i] - eye[i] for i in range(3))
             if x * x + y * y + z * z > _LAMPS_NEAR * _LAMPS_NEAR:
                 continue
             away = mesh.centres - np.array(lamp.location)
-            square = dot(away, away)
-            near = np.flatnonzero(square < _LAMP_REACH * _LAMP_REACH)
+            square, towards = dot(away, away), 0.0 - dot(away, mesh.normals)
+            near = np.flatnonzero((square < _LAMP_REACH * _LAMP_REACH) & (towards > 0.0))
             square = np.maximum(square[near], _LAMP_NEAREST * _LAMP_NEAREST)
-            lux = _LAMP * lamp.intensity / square * (1.0 - self._day)
+            slant = towards[near] / np.sqrt(square)
+            lux = _LAMP * lamp.intensity / square * slant * (1.0 - self._day)
             total[near] += lux[:, None] * (np.array(lamp.color) / 255.0)
-        return total
+        for beam in self._beams:
+            x, y, z = (beam.place[i] - eye[i] for i in range(3))
+            if x * x + y * y + z * z > _LAMPS_NEAR * _LAMPS_NEAR:
+                continue
+            away = mesh.centres - np.array(beam.place)
+            along, square = dot(away, np.array(beam.ahead)), dot(away, away)
+            aside = np.maximum(square - along * along, 0.0)
+            cone = (along > 0.0) & (square < _BEAM_REACH * _BEAM_REACH)
+            cone &= aside < (_BEAM_OPENING * _BEAM_OPENING) * (along * along)
+            near = np.flatnonzero(cone & (dot(away, mesh.normals) < 0.0))
+            edge = 1.0 - aside[near] / (_BEAM_OPENING * _BEAM_OPENING * along[near] * along[near])
+            lux = _BEAM / (square[near] + _BEAM_NEAREST) * edge * (1.0 - self._day)
+            total[near] += lux[:, None]
+        # As bright as day is enough: what is brighter is not told apart.
+        return total / (1.0 + total)
 
     def sky(self) -> Floats:
         """Colours (shades, 3) from the horizon to the zenith."""

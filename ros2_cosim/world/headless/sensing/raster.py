@@ -30,8 +30,8 @@ from ros2_cosim.world.headless.sensing.scene import TriangleScene
 _Value = TypeVar("_Value", bound=np.generic)
 
 NEAREST = 0.1  # m, depth at which a picture begins
-# Details are seen up to where so much [m] is a pixel.
-_DETAIL_SIZE = 0.1
+# Details are seen up to where the balls around them are so large [pixels].
+_DETAIL_PIXELS = 4.0
 # Pixels (with those that lie behind others) that are compared at once: bounds the memory.
 _MOST_PIXELS = 4_000_000
 
@@ -76,15 +76,14 @@ class View(NamedTuple):
 def render(scene: TriangleScene, eye: BodyAxes, lens: Lens) -> View:
     """What a camera sees."""
     parts, faces = [], []
-    # From so far away a detail of usual size is smaller than a pixel or two.
-    reach = _DETAIL_SIZE * lens.focal
+    reach = 1.0 + lens.focal / _DETAIL_PIXELS
 
     def in_view(centres: Floats, radii: Floats) -> Flags:
         return _in_view(centres, radii, eye, lens)
 
     def near(centres: Floats, radii: Floats) -> Flags:
         away = centres - np.array(eye.origin)
-        close: Flags = dot(away, away) < (radii + reach) * (radii + reach)
+        close: Flags = dot(away, away) < (reach * radii) * (reach * radii)
         return close & in_view(centres, radii)
 
     hiding = None if scene.walls is None else Hiding(scene.walls, eye.origin).hidden

@@ -17,8 +17,9 @@ from numpy.typing import NDArray
 
 from ros2_cosim.world.headless.labels import GROUND, ROAD_LINES, ROADS, SIDEWALKS, TERRAIN
 from ros2_cosim.world.headless.sensing.axes import BodyAxes, Floats, axes_of
+from ros2_cosim.world.headless.sensing.coarse import Coarse
 from ros2_cosim.world.headless.sensing.mesh import Flags, Indices, Mesh, dot, ranges
-from ros2_cosim.world.headless.sensing.raster import Lens, View, pixel_centres, spans
+from ros2_cosim.world.headless.sensing.raster import Lens, View, spans
 from ros2_cosim.world.headless.sensing.scene import TriangleScene
 from ros2_cosim.world.headless.wire_types import Rotation, Transform, Vector, Weather
 
@@ -38,8 +39,6 @@ _BEFORE, _MOST_BEFORE = 0.06, 6.0
 # Surfaces that are flatter to the sun have its light nowhere.
 _FACING: Final = 0.02
 _EMPTY: Final = -1.0e6  # m
-# A mask has a row and a column for each of so many pixels of a picture's width.
-_MASK_WIDTH: Final = 960
 
 
 class _Window(NamedTuple):
@@ -215,36 +214,24 @@ def along(points: Floats, sun: Vector) -> tuple[Floats, Floats, Floats]:
 def shaded_pixels(view: View, lens: Lens, eye: BodyAxes, shade: Shade) -> tuple[Indices, Indices]:
     """The pixels (numbers) of a picture that show what is in shadow, and the triangles there."""
     sun, mesh = shade.sun, view.mesh
-    whole = view.seen
-    if not len(mesh):
-        return whole[:0], whole[:0]
-    step = 1 + (lens.width - 1) // _MASK_WIDTH
-    seen = whole.reshape(lens.height, lens.width)[step // 2 :: step, step // 2 :: step]
+    coarse = Coarse(view, lens)
     facing = dot(mesh.normals, np.array(sun))
-    asked = np.append(facing > _FACING, False)
     leans = (np.abs(mesh.normals[:, 0]) + np.abs(mesh.normals[:, 1])) * sun.z
     leans = 0.5 * leans / np.maximum(facing, _FACING)
-    which = np.flatnonzero(asked[seen.reshape(-1)])
-    found = seen.reshape(-1).take(which)
-    x, y = (part[step // 2 :: step] for part in pixel_centres(lens))
-    rows, columns = np.divmod(which, len(x))
-    x, y = x.take(columns), y.take(rows)
-    a, b, c = (np.ascontiguousarray(view.planes[:, part]).take(found) for part in range(3))
-    depth = 1.0 / ((a + b * x) + c * y)
+    which = np.flatnonzero(np.append(facing > _FACING, False)[coarse.seen])
+    depth = coarse.depths(which)
+    x, y = coarse.places(which)
     x /= lens.focal
     y /= lens.focal
     u, v, z = (
         start + depth * ((ahead + x * right) - y * up)
         for start, ahead, right, up in zip(*(_slanted(axis, sun) for axis in eye), strict=True)
     )
-    hidden = shade.falls(u, v, z, leans.take(found))
-    mask = np.zeros(seen.shape, dtype=bool)
-    mask.reshape(-1)[which[hidden]] = True
-    if step > 1:
-        mask = mask.repeat(step, axis=0).repeat(step, axis=1)
-        mask = np.pad(mask, ((0, step), (0, step)))[: lens.height, : lens.width]
-    pixels = np.flatnonzero(mask)
-    return pixels, whole.take(pixels)
+    hidden = shade.falls(u, v, z, leans.take(coarse.seen.take(which)))
+    mask = np.zeros(len(coarse.seen), dtype=bool)
+    mask[which[hidden]] = True
+    pixels = np.flatnonzero(coarse.spread(mask))
+    return pixels, view.seen.take(pixels)
 
 
 def _slanted(axis: Vector, sun: Vector) -> tuple[float, float, float]:

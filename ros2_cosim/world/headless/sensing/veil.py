@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What fog and rain do to the picture of a colour camera.
+"""What fog, rain and water do to the picture of a colour camera.
 
-Each pixel is blended to the colour of the horizon by the way to what it shows; in rain drops that
-are near are seen as bright strokes, drawn anew in each frame.
+Wet pavement shows the sky, the more the flatter one looks at it; ponds do so always. Each pixel is
+blended to the colour of the horizon by the way to what it shows. In rain drops that are near are
+seen as bright strokes, drawn anew in each frame.
 """
 
 from __future__ import annotations
@@ -12,19 +13,27 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
-from ros2_cosim.world.headless.sensing.air import Air
+from ros2_cosim.world.headless.labels import ROAD_LINES, ROADS, SIDEWALKS, WATER
+from ros2_cosim.world.headless.sensing.air import WeatherAir
 from ros2_cosim.world.headless.sensing.axes import BodyAxes
+from ros2_cosim.world.headless.sensing.coarse import Coarse
 from ros2_cosim.world.headless.sensing.draws import Words
 from ros2_cosim.world.headless.sensing.exact_arrays import exp
-from ros2_cosim.world.headless.sensing.mesh import Flags, Indices, ranges
-from ros2_cosim.world.headless.sensing.raster import Lens, View, depths, pixel_centres
+from ros2_cosim.world.headless.sensing.mesh import Flags, ranges
+from ros2_cosim.world.headless.sensing.raster import Lens, View
 
 Pixels = NDArray[np.uint32]
 
 _ALL: Final = 256  # steps from a colour to that of the fog
+_OPAQUE: Final = 0xFF000000
 # Thickness and height come in steps, each of which has its veil, and its fog, in a table.
 _STEPS_OF_ONE, _THICKEST = 64, 8
 _STEP_UP, _HIGHEST = 0.5, 128.0  # m
+
+# So much of the sky is seen at a flat angle, on surfaces that are about level.
+_MIRROR: Final = 0.75
+_LEVEL: Final = 0.9
+_PAVED: Final = (ROADS, SIDEWALKS, ROAD_LINES)
 
 # Strokes in the heaviest rain as a share of the pixels, their lengths as shares of the picture.
 _STROKES: Final = 1.2e-3
@@ -35,25 +44,44 @@ _HEAVIEST: Final = 50.0  # mm/h
 _UNIFORM: Final = 2.0**-53
 
 
-def veil(pixels: Pixels, view: View, lens: Lens, eye: BodyAxes, air: Air, colour: int) -> None:
+def veil(
+    pixels: Pixels, view: View, lens: Lens, eye: BodyAxes, air: WeatherAir, colour: int
+) -> None:
     """Blend what a picture shows to the colour of the fog; the sky is left as it is."""
-    away = depths(view, lens)
-    seen = np.flatnonzero(np.isfinite(away))
-    x, y = pixel_centres(lens)
-    across, down = x / lens.focal, y[:, None] / lens.focal
-    longer = np.sqrt((1.0 + across * across) + down * down).reshape(-1)
-    rise = ((eye.forward.z + across * eye.right.z) - down * eye.up.z).reshape(-1)
-    away = away.take(seen)
-    height = np.clip(eye.origin.z + away * rise.take(seen), 0.0, _HIGHEST)
-    away *= longer.take(seen)
+    coarse = Coarse(view, lens)
+    which = np.flatnonzero(coarse.seen >= 0)
+    away, longer, rise = coarse.depths(which), *coarse.rays(which, eye)
+    height = np.clip(eye.origin.z + away * rise, 0.0, _HIGHEST)
+    away *= longer
     levels = np.arange(int(_HIGHEST / _STEP_UP) + 1).astype(np.float64) * _STEP_UP
-    means = air.mean(eye.origin.z, levels)
-    fog = means.take((height / _STEP_UP + 0.5).astype(np.int64))
+    fog = air.mean(eye.origin.z, levels).take((height / _STEP_UP + 0.5).astype(np.int64))
     thickness = np.maximum(away - air.begin, 0.0) * (air.in_fog * fog) + away * air.in_rain
     steps = np.minimum(thickness * _STEPS_OF_ONE + 0.5, float(_THICKEST * _STEPS_OF_ONE))
     left = exp(np.arange(_THICKEST * _STEPS_OF_ONE + 1) / (0.0 - _STEPS_OF_ONE))
-    shares = ((1.0 - left) * _ALL + 0.5).astype(np.int32)
-    _blend(pixels, seen, colour, shares.take(steps.astype(np.int64)))
+    table = ((1.0 - left) * _ALL + 0.5).astype(np.uint32)
+    shares = np.zeros(len(coarse.seen), dtype=np.uint32)
+    shares[which] = table.take(steps.astype(np.int64))
+    pixels[:] = blended(pixels, colour, coarse.spread(shares))
+
+
+def mirror(pixels: Pixels, view: View, lens: Lens, eye: BodyAxes, wet: float, colour: int) -> None:
+    """Let pavement, as far as it is wet, and ponds show the sky.
+
+    :param wet: 0 to 1
+    """
+    tags, level = view.mesh.tags, view.mesh.normals[:, 2] > _LEVEL
+    most = np.where(np.isin(tags, _PAVED) & level, _MIRROR * wet, 0.0)
+    most = np.append(np.where(tags == WATER, _MIRROR, most), 0.0)
+    if not most.any():
+        return
+    coarse = Coarse(view, lens)
+    longer, rise = coarse.rays(np.arange(len(coarse.seen)), eye)
+    flat = np.clip(1.0 + rise / longer, 0.0, 1.0)
+    flat *= flat
+    slanted = coarse.spread((flat * flat * _ALL + 0.5).astype(np.uint32))
+    shares = view.picture((most * _ALL + 0.5).astype(np.uint32)) * slanted >> np.uint32(8)
+    which = np.flatnonzero(shares)
+    pixels[which] = blended(pixels.take(which), colour, shares.take(which))
 
 
 def rain_strokes(pixels: Pixels, lens: Lens, rain: float, key: int, colour: int) -> None:
@@ -73,14 +101,17 @@ def rain_strokes(pixels: Pixels, lens: Lens, rain: float, key: int, colour: int)
     inside: Flags = rows < lens.height
     places = (rows * lens.width + columns)[inside]
     covered = np.unique((places[:, None] + np.arange(wide)).reshape(-1))
-    _blend(pixels, covered, colour, np.full(len(covered), _STROKE_VEIL, dtype=np.int32))
+    veils = np.full(len(covered), _STROKE_VEIL, dtype=np.uint32)
+    pixels[covered] = blended(pixels.take(covered), colour, veils)
 
 
-def _blend(pixels: Pixels, which: Indices, colour: int, shares: NDArray[np.int32]) -> None:
-    """Move some pixels to a colour 0xRRGGBB by shares of ``_ALL``."""
-    channels = pixels.view(np.uint8).reshape(-1, 4)
-    chosen = channels.take(which, axis=0)
-    for place in range(3):
-        part = chosen[:, place].astype(np.int32)
-        chosen[:, place] = part + (((colour >> (8 * place) & 0xFF) - part) * shares + 128 >> 8)
-    channels[which] = chosen
+def blended(pixels: Pixels, colour: int, shares: Pixels) -> Pixels:
+    """Pixels that are moved to a colour 0xRRGGBB by shares of 256; they become opaque."""
+    left, result = np.uint32(_ALL) - shares, np.full_like(pixels, _OPAQUE)
+    # Red and blue at once, then green: each has room for the product with a share.
+    for lanes, down in ((0xFF00FF, 0), (0x0000FF, 8)):
+        shift, part = np.uint32(down), np.uint32(lanes)
+        towards = np.uint32(colour >> down & lanes)
+        moved = (pixels >> shift & part) * left + towards * shares
+        result |= (moved >> np.uint32(8) & part) << shift
+    return result

@@ -16,7 +16,7 @@ from ros2_cosim.world.headless.labels import (
 )
 from ros2_cosim.world.headless.materials import Colour
 from ros2_cosim.world.headless.sensing.bodies import outline_of, vehicle_body
-from ros2_cosim.world.headless.sensing.figures import Block, Point, SolidFigure, shaded
+from ros2_cosim.world.headless.sensing.figures import Point, SolidBlock, SolidFigure, shaded
 from ros2_cosim.world.headless.sensing.scenery.dice import Dice
 
 _WOOD: Final[Colour] = (122, 92, 62)
@@ -66,7 +66,7 @@ def guard_rail(points: list[Point]) -> SolidFigure:
         form.pillar((x, y, z - 0.3), _RAIL[1] + 0.3, (0.08, 0.08), _STEEL, sides=3)
     for (x0, y0, z0), (x1, y1, z1) in zip(points, points[1:], strict=False):
         low, high = _RAIL
-        form.blocks.append(Block((x0, y0, z0), (x1, y1, z1), 0.08, high))
+        form.blocks.append(SolidBlock((x0, y0, z0), (x1, y1, z1), 0.08, high))
         band: list[Point] = [
             (x0, y0, z0 + low), (x1, y1, z1 + low), (x1, y1, z1 + high), (x0, y0, z0 + high),
         ]  # fmt: skip

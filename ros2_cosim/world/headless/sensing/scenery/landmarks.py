@@ -23,7 +23,7 @@ from ros2_cosim.world.headless.labels import (
 )
 from ros2_cosim.world.headless.materials import Colour
 from ros2_cosim.world.headless.sensing.axes import Floats
-from ros2_cosim.world.headless.sensing.figures import Block, Point, SolidFigure
+from ros2_cosim.world.headless.sensing.figures import Point, SolidBlock, SolidFigure
 from ros2_cosim.world.headless.sensing.ground import RoadLine, stations_of
 from ros2_cosim.world.headless.sensing.scenery.dice import Dice
 from ros2_cosim.world.road import RoadNetwork
@@ -152,7 +152,7 @@ def _add_deck(form: SolidFigure, right: Floats, left: Floats) -> None:
         across *= thick / np.sqrt((across * across).sum(axis=1))[:, None]
         outer = near + across
         begin, end = (_point(place) for place in near + 0.5 * across)
-        form.blocks.append(Block(begin, end, 0.5 * thick, high))
+        form.blocks.append(SolidBlock(begin, end, 0.5 * thick, high))
         a, b, c, d = near[0], near[1], outer[1], outer[0]
         faces = [[a, b, b + up, a + up], [d + down, c + down, c + up, d + up],
                  [a + up, b + up, c + up, d + up]]  # fmt: skip
