@@ -32,7 +32,7 @@ _NO_CASTERS: Final = (ROADS, SIDEWALKS, ROAD_LINES, TERRAIN, GROUND)
 _LEVELS: Final = ((0.0625, 0.0), (0.25, 0.15), (1.0, 0.7))
 _TILE: Final = 192  # texels
 _AROUND: Final = 2  # tiles on each side of the eye's
-_MOST_TILES: Final = 160
+_MOST_TILES, _MOST_WINDOWS = 160, 9  # that are kept
 # A surface is so far before its own shadow [m], and more where it is flat to the sun; at most so
 # many texels.
 _BEFORE, _MOST_BEFORE = 0.06, 6.0
@@ -94,14 +94,18 @@ class _Casters:
         self.low_u, self.high_u = self.u.min(axis=1), self.u.max(axis=1)
         self.low_v, self.high_v = self.v.min(axis=1), self.v.max(axis=1)
 
-    def draw(self, window: _Window, least: float) -> None:
-        """Draw those that are at least so large [m] into a window."""
-        texel, (u0, v0), size, heights = window
+    def on(self, window: _Window, least: float) -> Indices:
+        """The numbers of those that are at least so large [m], and lie over a window."""
+        texel, (u0, v0), size, _ = window
         reach = texel * size
-        which = np.flatnonzero(
+        return np.flatnonzero(
             (self.high_u > u0) & (self.low_u < u0 + reach)
             & (self.high_v > v0) & (self.low_v < v0 + reach) & (self.radii >= least)
         )  # fmt: skip
+
+    def draw(self, window: _Window, which: Indices) -> None:
+        """Draw some of them into a window."""
+        texel, (u0, v0), size, heights = window
         # Texels have their middles at whole numbers.
         x = ((self.v.take(which, 0) - v0) * (1.0 / texel) - 0.5).T
         y = ((self.u.take(which, 0) - u0) * (1.0 / texel) - 0.5).T
@@ -137,6 +141,7 @@ class ShadowMaps:
         self._fixed: _Casters | None = None
         self._moving: _Casters | None = None
         self._tiles: dict[tuple[int, int, int], Heights] = {}
+        self._still: dict[tuple[int, int, int], _Window] = {}
         self._windows: dict[tuple[int, int, int], _Window] = {}
 
     def around(self, scene: TriangleScene, eye: Vector, weather: Weather) -> Shade | None:
@@ -159,27 +164,42 @@ class ShadowMaps:
             self._fixed, self._map, self._sun = _Casters(scene.map, sun), scene.map, sun
             self._scene = None
             self._tiles.clear()
+            self._still.clear()
         if scene is not self._scene:
             self._moving, self._scene = _Casters(scene.actors, sun), scene
             self._windows.clear()
 
     def _window(self, level: int, i: int, j: int) -> _Window:
-        """What is around a tile, with what moves."""
-        if (level, i, j) in self._windows:
-            return self._windows[level, i, j]
+        """What is around a tile, with what moves, which casts no shadow in the coarsest level."""
         assert self._moving is not None
-        texel, least = _LEVELS[level]
-        count = 2 * _AROUND + 1
-        size = count * _TILE
-        whole = np.empty((size, size), dtype=np.float32)
-        for di in range(count):
-            for dj in range(count):
-                tile = self._tile(level, i + di - _AROUND, j + dj - _AROUND)
-                whole[di * _TILE : (di + 1) * _TILE, dj * _TILE : (dj + 1) * _TILE] = tile
-        corner = (i - _AROUND) * _TILE * texel, (j - _AROUND) * _TILE * texel
-        window = _Window(texel, corner, size, whole.reshape(-1))
-        self._moving.draw(window, least)
-        self._windows[level, i, j] = window
+        key = level, i, j
+        if key not in self._windows:
+            window = self._fixed_window(*key)
+            least = _LEVELS[level][1]
+            moving = self._moving.on(window, least)
+            if level + 1 < len(_LEVELS) and len(moving):
+                window = window._replace(heights=window.heights.copy())
+                self._moving.draw(window, moving)
+            self._windows[key] = window
+        return self._windows[key]
+
+    def _fixed_window(self, level: int, i: int, j: int) -> _Window:
+        """What stands still around a tile."""
+        key = level, i, j
+        window = self._still.get(key)
+        if window is None:
+            texel, count = _LEVELS[level][0], 2 * _AROUND + 1
+            size = count * _TILE
+            whole = np.empty((size, size), dtype=np.float32)
+            for di in range(count):
+                for dj in range(count):
+                    tile = self._tile(level, i + di - _AROUND, j + dj - _AROUND)
+                    whole[di * _TILE : (di + 1) * _TILE, dj * _TILE : (dj + 1) * _TILE] = tile
+            corner = (i - _AROUND) * _TILE * texel, (j - _AROUND) * _TILE * texel
+            window = _Window(texel, corner, size, whole.reshape(-1))
+            if len(self._still) >= _MOST_WINDOWS:
+                del self._still[next(iter(self._still))]
+            self._still[key] = window
         return window
 
     def _tile(self, level: int, i: int, j: int) -> Heights:
@@ -190,7 +210,8 @@ class ShadowMaps:
             texel, least = _LEVELS[level]
             flat = np.full(_TILE * _TILE, _EMPTY, dtype=np.float32)
             corner = i * _TILE * texel, j * _TILE * texel
-            self._fixed.draw(_Window(texel, corner, _TILE, flat), least)
+            window = _Window(texel, corner, _TILE, flat)
+            self._fixed.draw(window, self._fixed.on(window, least))
             tile = flat.reshape(_TILE, _TILE)
         self._tiles[key] = tile  # the one that was used last is the last one
         while len(self._tiles) > _MOST_TILES:

@@ -350,8 +350,10 @@ class SceneryLayout:
         self, name: str, form: SolidFigure, place: tuple[float, float], turn: float, area: Floats
     ) -> bool:
         """Put something on land that is level and free; False: there is none."""
+        if not self._ground.is_free(area, _HOUSE_ROOM):
+            return False
         bottom, top = self._levels(area)
-        if top - bottom >= _LEVEL or not self._ground.is_free(area, _HOUSE_ROOM):
+        if top - bottom >= _LEVEL:
             return False
         self.placed.append(Placed(name, form, (*place, top + 0.02), turn))
         self._ground.take(area)
