@@ -107,6 +107,7 @@ class InProcessWorld:
         self._weather = WEATHER[weather]
         text = chosen.opendrive or MapLibrary(list(self._maps)).find(chosen.name)[1]
         self._world = World(text, step_s, has_scenery=self._has_scenery)
+        self._world.scenery_maker = self._hub.name_parts
         self._world.lamps.follow_sun(self._weather.sun_altitude_angle)
         self._vehicles.clear()
         self._felt.clear()

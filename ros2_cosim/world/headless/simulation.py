@@ -122,6 +122,7 @@ class Simulation:
         name, text = maps.find(maps.first())
         self.map_name = full_name(name)
         self.world = World(text, step_s, has_scenery=has_scenery)
+        self.world.scenery_maker = self.sensors.name_parts
         self._tell_notes()
 
     def look_ahead(self) -> None:

@@ -1,24 +1,21 @@
 # SPDX-License-Identifier: Apache-2.0
 """What stands beside the roads and can be hit: things that the map names, and scenery.
 
-It is asked for vehicles that leave the carriageway only. Scenery, which takes long to make, is made
+Only vehicles that leave the carriageway look for it. Scenery, which takes long to make, is made
 when the first one does, if no sensor has made it before.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from typing import TYPE_CHECKING, Final, NamedTuple
+from collections.abc import Callable, Iterable
+from typing import Final, NamedTuple
 
 from ros2_cosim.core.kernel.exactmath import sincos
-from ros2_cosim.world.headless.actors import box_at
+from ros2_cosim.world.headless.actors import VehicleActor, box_at
 from ros2_cosim.world.headless.contact import OrientedBox
 from ros2_cosim.world.headless.labels import SIDEWALKS, TERRAIN, WATER
-from ros2_cosim.world.headless.things import Thing
-
-if TYPE_CHECKING:
-    from ros2_cosim.world.headless.actors import VehicleActor
-    from ros2_cosim.world.headless.world import World
+from ros2_cosim.world.headless.things import Thing, Things
+from ros2_cosim.world.road import RoadNetwork
 
 #: Vehicles pass over what is no higher [m], and under what is so far above the ground.
 _LOWEST: Final = 0.25
@@ -48,25 +45,29 @@ class StandingBox(NamedTuple):
 
 
 class StandingBoxes:
-    """The boxes of a map, by squares of ground."""
+    """The boxes of a map, by squares of ground.
 
-    def __init__(self, world: World) -> None:
-        self._world = world
+    :param make: makes the scenery, which is then to be taken; None: there is none
+    """
+
+    def __init__(
+        self, network: RoadNetwork, things: Things, make: Callable[[], None] | None
+    ) -> None:
+        self._network = network
         self._cells: dict[tuple[int, int], list[StandingBox]] = {}
-        self._has_scenery = not world.has_scenery
-        network = world.network
-        for thing in world.things.shown():
+        self._make, self._is_made = make, False
+        for thing in things.shown():
             hull = box_at(thing.pose, thing.half)
             at = network.project(hull.x, hull.y, z=thing.pose.location.z)
             # A file may name things that are in the way: signs above the road, areas on it.
-            if at.lane_id == 0 or not _is_driven(world, at.road_id, at.s, at.lane_id):
+            if at.lane_id == 0 or not _is_driven(network, at.road_id, at.s, at.lane_id):
                 self._add(thing, hull)
 
     def take(self, boxes: Iterable[tuple[Thing, OrientedBox]]) -> None:
         """Take the boxes of the scenery; those that have been taken stay."""
-        if self._has_scenery:
+        if self._is_made:
             return
-        self._has_scenery = True
+        self._is_made = True
         for thing, hull in boxes:
             self._add(thing, hull)
 
@@ -88,10 +89,8 @@ class StandingBoxes:
         """What may touch a vehicle that moves."""
         if vehicle.body.velocity() == (0.0, 0.0) or not self._leaves(vehicle):
             return []
-        if not self._has_scenery:
-            from ros2_cosim.world.headless.sensing.scene import SceneBuilder
-
-            SceneBuilder().complete(self._world)
+        if not self._is_made and self._make is not None:
+            self._make()
         box = vehicle.box()
         reach = box.half_length + box.half_width
         found: dict[int, StandingBox] = {}
@@ -112,13 +111,13 @@ class StandingBoxes:
         along = abs(box.cos * cos + box.sin * sin)
         across = abs(box.sin * cos - box.cos * sin)
         half = box.half_length * across + box.half_width * along
-        lanes = self._world.network.roads[road_id].lanes
+        lanes = self._network.roads[road_id].lanes
         right, left = lanes.edges(s)
         if t - half < right - _MARGIN or t + half > left + _MARGIN:
             return True
-        return not _is_driven(self._world, road_id, s, lane_id)
+        return not _is_driven(self._network, road_id, s, lane_id)
 
 
-def _is_driven(world: World, road_id: int, s: float, lane_id: int) -> bool:
-    lane = world.network.roads[road_id].lanes.section(s).lanes.get(lane_id)
+def _is_driven(network: RoadNetwork, road_id: int, s: float, lane_id: int) -> bool:
+    lane = network.roads[road_id].lanes.section(s).lanes.get(lane_id)
     return lane is not None and lane.type not in ("sidewalk", "none", "border", "median")

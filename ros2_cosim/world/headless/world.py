@@ -8,7 +8,7 @@ deterministic: the same calls give the same states to the last bit on any machin
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from typing import Final, NamedTuple
 
 from ros2_cosim.core.kernel.errors import CosimError
@@ -96,6 +96,8 @@ class World:
         """
         self.step_s = step_s
         self.has_scenery = has_scenery
+        #: Makes the scenery for vehicles that leave the road: what sees knows how.
+        self.scenery_maker: Callable[[World], None] | None = None
         self.gravity = 9.81
         self.frame = 0
         self.episode = 0
@@ -128,7 +130,8 @@ class World:
         self._contacts: dict[int, dict[int, Vector]] = {}
         self.things = Things(network)
         self.lamps = StreetLights(self.things)
-        self.standing = StandingBoxes(self)
+        make = self._make_scenery if self.has_scenery else None
+        self.standing = StandingBoxes(network, self.things, make)
         self.shapes = DebugShapes()
         self.signals = Signals(network, self._next_id)
         for sign in self.signals.actors:
@@ -563,6 +566,10 @@ class World:
         return Vector(start.x, start.y, z) if 0.0 <= start.z - z <= distance else None
 
     # Internals ---------------------------------------------------------------------------
+
+    def _make_scenery(self) -> None:
+        if self.scenery_maker is not None:
+            self.scenery_maker(self)
 
     def _keep_box(self, actor: Actor) -> None:
         self._gone[actor.id] = actor.bounding_box

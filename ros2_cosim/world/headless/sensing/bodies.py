@@ -218,7 +218,7 @@ def _add_head(figure: SolidFigure, middle: Point, radii: Point, label: int | Non
 def cycle_body(
     size: Point, paint: Colour, shirt: Colour, label: int, *, motor: bool
 ) -> SolidFigure:
-    """A cycle with its rider, who has a label of its own, of a length, width and height [m]."""
+    """A cycle of a length, width and height [m], and its rider with another label."""
     figure = SolidFigure(label)
     length, width, height = size
     x, y, radius = 0.5 * length, 0.5 * width, 0.19 * height if motor else 0.2 * height

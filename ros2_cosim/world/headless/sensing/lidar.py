@@ -121,7 +121,7 @@ class RayCastLidar(Lidar):
         self._deviation = self.within("noise_stddev", 0.0, _MAX_RANGE)
         seed, kind = int(sensor.number("noise_seed")), sensor.blueprint.id
         self._draws = Draws(seed, kind)
-        # Weather has numbers of its own: they leave those of clear air as they are.
+        # Other numbers for the weather: those of clear air do not change.
         self._weather = Draws(seed, f"{kind} weather")
 
     def echoes(self, air: WeatherAir, hits: Hits, directions: Floats, eye: BodyAxes) -> Echoes:

@@ -47,7 +47,7 @@ _UNIFORM: Final = 2.0**-53
 def veil(
     pixels: Pixels, view: View, lens: Lens, eye: BodyAxes, air: WeatherAir, colour: int
 ) -> None:
-    """Blend what a picture shows to the colour of the fog; the sky is left as it is."""
+    """Blend what a picture shows to the colour of the fog; not the sky."""
     coarse = Coarse(view, lens)
     which = np.flatnonzero(coarse.seen >= 0)
     away, longer, rise = coarse.depths(which), *coarse.rays(which, eye)

@@ -37,8 +37,8 @@ _RAIL_AWAY: Final = 1.3  # m beyond the outermost lane
 #: Trees: one after so many metres of a road's side, from near to far away from it [m].
 _TREE_STEP, _NEAR, _FAR = 12.0, 4.0, 95.0
 _LAMP_STEP: Final = 44.0  # m, from one lamp of a side to the next
-#: A place for a pond, a siding or a billboard is looked for so often [m]; level land differs by
-#: less than this [m].
+#: From one place where a pond, a siding or a billboard may be to the next [m]; level land differs
+#: by less than this [m].
 _LANDMARK_STEP, _LEVEL = 30.0, 0.3
 _RARE: Final = {"Siding": "RailTrack", "Pond": "Pond"}
 _PAVING: Final = 0.1  # m, of a forecourt above the land
