@@ -102,7 +102,7 @@ def test_what_a_client_hides_is_not_hit() -> None:
     SceneBuilder().complete(world)
     hull = first(TOWN, BUILDINGS, lambda box: box.half_height > 3.0)
     inside = Transform(Vector(hull.x, 0.0 - hull.y, hull.z - hull.half_height + 1.0))
-    car = world.spawn_anywhere(CAR, inside, {})
+    car = world.require_vehicle(world.spawn_anywhere(CAR, inside, {}).id)
     world.set_target_velocity(car.id, Vector(0.5, 0.0, 0.0))
     assert any(box.thing.label == BUILDINGS for box in world.standing.near(car))
     world.things.show([thing.id for thing in world.things.labelled(BUILDINGS)], shown=False)

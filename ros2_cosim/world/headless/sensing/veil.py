@@ -100,7 +100,8 @@ def rain_strokes(pixels: Pixels, lens: Lens, rain: float, key: int, colour: int)
     rows = ranges((row * lens.height).astype(np.int64), lengths)
     inside: Flags = rows < lens.height
     places = (rows * lens.width + columns)[inside]
-    covered = np.unique((places[:, None] + np.arange(wide)).reshape(-1))
+    # Where strokes cross, each makes the same of what was there before.
+    covered = (places[:, None] + np.arange(wide)).reshape(-1)
     veils = np.full(len(covered), _STROKE_VEIL, dtype=np.uint32)
     pixels[covered] = blended(pixels.take(covered), colour, veils)
 
