@@ -11,15 +11,15 @@ from buildtools.net_lines import of_text, of_wings
 #: in a commit of its own, which says in one sentence why; lower it when something goes.
 BUDGET = {
     "cli": 2_910,
-    "core": 24_870,
+    "core": 24_885,
     "dcp": 13_300,
     "driving": 17_795,
     "lab": 8_340,
     "ros": 13_360,
     "ros2_cosim": 128,
     "vds": 3_850,
-    "world": 24_130,
-    "bench": 10_400,
+    "world": 25_015,
+    "bench": 10_530,
     "buildtools": 2_215,
     "config": 37,
     "launch": 155,
