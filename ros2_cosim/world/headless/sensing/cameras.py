@@ -21,6 +21,7 @@ from ros2_cosim.world.headless.sensing.air import WeatherAir
 from ros2_cosim.world.headless.sensing.axes import BodyAxes, Floats, axes_of
 from ros2_cosim.world.headless.sensing.device import Device, SensedFrame
 from ros2_cosim.world.headless.sensing.drawn import mesh_of_shapes
+from ros2_cosim.world.headless.sensing.grain import grained
 from ros2_cosim.world.headless.sensing.light import Illumination, beams_of
 from ros2_cosim.world.headless.sensing.mesh import Flags
 from ros2_cosim.world.headless.sensing.raster import (
@@ -160,6 +161,8 @@ class RgbCamera(Camera):
         if shade is not None:
             dark, triangles = shaded_pixels(view, self.lens, eye, shade)
             pixels[dark] = np.append(in_shade, sky[0]).astype("<u4")[triangles]
+        if world.has_scenery:
+            pixels = grained(pixels, view, eye, self.lens)
         above, alone = np.flatnonzero(view.found < 0), view.pixels[view.nearest < 0]
         ends = np.append(np.cumsum(view.sizes)[above], alone + 1)
         begins = np.append(ends[: len(above)] - view.sizes[above], alone)

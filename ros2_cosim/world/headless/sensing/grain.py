@@ -1,0 +1,192 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The grain of surfaces in colour pictures: without it there is nothing to match on a road.
+
+One square of noise lies on every surface, again and again: on what stands still along the axes of
+the world, on actors along an edge of each triangle, so that it moves with them. The square has
+coarser copies, and each pixel takes the one whose cells are as large as what the pixel covers: so
+far away nothing flickers. How strong and how fine the grain of a label is, is a class estimate.
+
+Everything is worked out by single operations on 32 bit floats and by integers: the same bits on
+every machine.
+"""
+
+from __future__ import annotations
+
+from functools import cache
+from typing import Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ros2_cosim.world.headless import labels
+from ros2_cosim.world.headless.sensing.axes import BodyAxes, Floats
+from ros2_cosim.world.headless.sensing.draws import Draws
+from ros2_cosim.world.headless.sensing.mesh import Mesh, cross, dot, length
+from ros2_cosim.world.headless.sensing.raster import Lens, View, pixel_centres
+
+Pixels = NDArray[np.uint32]
+Singles = NDArray[np.float32]
+
+#: Of labels: contrast (standard deviation of the brightness, a share), and size of a cell [m].
+_USUAL: Final = (0.05, 0.01)
+_GRAINS: Final = {
+    labels.ROADS: (0.12, 0.01),
+    labels.SIDEWALKS: (0.08, 0.01),
+    labels.BUILDINGS: (0.09, 0.02),
+    labels.WALLS: (0.12, 0.02),
+    labels.VEGETATION: (0.25, 0.02),
+    labels.TERRAIN: (0.20, 0.02),
+    labels.GROUND: (0.20, 0.02),
+    labels.ROAD_LINES: (0.06, 0.01),
+    labels.CARS: (0.03, 0.01),
+}
+
+_POWER: Final = 10
+_SIZE: Final = 1 << _POWER  # cells, of a side of the square
+_LEVELS: Final = _POWER  # the coarsest copy has two by two cells
+_DEVIATION: Final = 36  # of the noise, in 8 bits
+_SEED: Final = 20_260_901
+_GAIN: Final = 8  # bits of a brightness of one
+_STRENGTH: Final = 7  # bits of a strength of one
+_MOST_STRENGTH: Final = 250  # times the largest noise it stays within 16 bits
+# Pixels that are worked on at once: what they need stays in a processor's cache.
+_AT_ONCE: Final = 16_384
+_LEAST_INVERSE: Final = np.float32(1.0e-5)  # 1/m, of depths
+
+
+def grained(pixels: Pixels, view: View, eye: BodyAxes, lens: Lens) -> Pixels:
+    """A picture with the grain of what it shows.
+
+    :param pixels: (height * width) 0xAARRGGBB
+    """
+    if not len(view.mesh):
+        return pixels
+    shown = np.zeros(len(view.mesh), dtype=bool)
+    shown[view.found[view.found >= 0]] = True
+    shown[view.nearest[view.nearest >= 0]] = True
+    which = np.flatnonzero(shown)
+    # The sky is the last one.
+    numbers = np.full(len(view.mesh) + 1, len(which), dtype=np.int32)
+    numbers[which] = np.arange(len(which), dtype=np.int32)
+    owners = view.picture(numbers)
+    planes, strength = _planes(view, which, eye, lens), _strengths(view.mesh, which)
+    noise, starts = _noise()
+    x, y = (part.astype(np.float32) for part in pixel_centres(lens))
+    rows = max(1, _AT_ONCE // lens.width)
+    columns = np.tile(x, rows)
+    result = np.empty_like(pixels)
+    for first in range(0, lens.height, rows):
+        height = min(rows, lens.height - first)
+        part = slice(first * lens.width, (first + height) * lens.width)
+        own = owners[part]
+        cells, levels = _cells(
+            planes, own, columns[: len(own)], np.repeat(y[first : first + height], lens.width)
+        )
+        ways = np.int32(_POWER) - levels
+        mask = (np.int32(1) << ways) - np.int32(1)
+        u, v = ((cell >> levels) & mask for cell in cells)
+        value = noise.take(starts.take(levels) + (v << ways) + u)
+        gain = (value * strength.take(own)) >> np.int16(_STRENGTH)
+        result[part] = _lit(pixels[part], (gain + np.int16(1 << _GAIN)).astype(np.uint32))
+    return result
+
+
+def _lit(pixels: Pixels, gain: Pixels) -> Pixels:
+    """Colours with another brightness, of 8 bits behind the point."""
+    low = np.uint32(0xFF)
+    lit = pixels & np.uint32(0xFF000000)
+    for shift in (np.uint32(0), np.uint32(8), np.uint32(16)):
+        part = (((pixels >> shift) & low) * gain) >> np.uint32(_GAIN)
+        lit |= np.minimum(part, low) << shift
+    return lit
+
+
+def _planes(view: View, which: NDArray[np.int64], eye: BodyAxes, lens: Lens) -> list[Singles]:
+    """What pixels need of triangles, and of the sky behind them.
+
+    One over the depth is a + b x + c y (three arrays); the square of how many cells a pixel covers
+    at a depth of 1 m, looked at from above (one); how much the depth leans (one); and of both
+    directions on the surface, cells from the start of the square (one), and cells for each metre
+    of depth, d + e x + f y (three).
+    """
+    mesh, planes = view.mesh, view.planes.take(which, 0)
+    sizes = np.array([_GRAINS.get(tag, _USUAL)[1] for tag in range(256)]).take(mesh.tags[which])
+    finest = 1.0 / (lens.focal * sizes)
+    lean = np.sqrt(planes[:, 1] * planes[:, 1] + planes[:, 2] * planes[:, 2]) * lens.focal
+    values = [*planes.T, finest * finest, lean]
+    for start, axis in _directions(mesh, which):
+        origin = dot(np.array(eye.origin) - start, axis) / sizes
+        forward, right, up = (dot(axis, np.array(way)) / sizes for way in eye[1:])
+        values += [
+            origin - _SIZE * np.floor(origin / _SIZE),
+            forward, right / lens.focal, 0.0 - up / lens.focal,
+        ]  # fmt: skip
+    sky = [1.0] + [0.0] * (len(values) - 1)
+    return [
+        np.append(part, last).astype(np.float32) for part, last in zip(values, sky, strict=True)
+    ]
+
+
+def _directions(mesh: Mesh, which: NDArray[np.int64]) -> list[tuple[Floats, Floats]]:
+    """Where the square begins (n, 3), and along which unit vectors (n, 3) it lies: two of both."""
+    points, normals = mesh.points.take(which, 0), mesh.normals.take(which, 0)
+    moves = (mesh.actors[which] > 0)[:, None]
+    edge = points[:, 1] - points[:, 0]
+    edge = edge / length(edge)[:, None]
+    start = np.where(moves, points[:, 0], 0.0)
+    # What stands still is covered along the two axes that it faces least.
+    facing = np.abs(normals).argmax(axis=1)
+    unit = np.eye(3)
+    one, two = unit[np.where(facing == 0, 1, 0)], unit[np.where(facing == 2, 1, 2)]
+    return [
+        (start, np.where(moves, edge, one)),
+        (start, np.where(moves, cross(normals, edge), two)),
+    ]
+
+
+def _strengths(mesh: Mesh, which: NDArray[np.int64]) -> NDArray[np.int16]:
+    """Factors of the noise, and 0 for the sky."""
+    contrast = np.array([_GRAINS.get(tag, _USUAL)[0] for tag in range(256)])
+    factor = contrast.take(mesh.tags[which]) * ((1 << _GAIN) * (1 << _STRENGTH) / _DEVIATION)
+    return np.append(np.minimum(factor + 0.5, _MOST_STRENGTH), 0.0).astype(np.int16)
+
+
+def _cells(
+    planes: list[Singles], own: NDArray[np.int32], x: Singles, y: Singles
+) -> tuple[list[NDArray[np.int32]], NDArray[np.int32]]:
+    """Cells of the square in both directions, and the level of its copy, of each pixel."""
+    a, b, c, finest, lean = (part.take(own) for part in planes[:5])
+    # Rounding could make the depth of what is seen edge-on infinite.
+    depth = np.float32(1.0) / np.maximum(a + b * x + c * y, _LEAST_INVERSE)
+    lean *= depth
+    # Between what a pixel covers along the slope of the surface, and across.
+    covered = depth * depth * finest * np.sqrt(np.float32(1.0) + lean * lean)
+    # The exponent of the square of how many cells that are; a copy has half as many in each step.
+    exponent = (covered.view(np.int32) >> np.int32(23)) - np.int32(127 - 2)
+    levels = np.clip(exponent >> np.int32(1), np.int32(0), np.int32(_LEVELS - 1))
+    cells = []
+    for first in (5, 9):
+        start, d, e, f = (part.take(own) for part in planes[first : first + 4])
+        cells.append(np.floor(start + depth * (d + e * x + f * y)).astype(np.int32))
+    return cells, levels
+
+
+@cache
+def _noise() -> tuple[NDArray[np.int16], NDArray[np.int32]]:
+    """The square and its copies one after the other, row by row, and where each begins.
+
+    Each finer copy is the coarser one and noise of its own, equally strong at every size.
+    """
+    draws = Draws(_SEED, "grain")
+    sizes = [_SIZE >> level for level in range(_LEVELS)]
+    value = np.zeros((1, 1))
+    copies = []
+    for size in reversed(sizes):
+        own = draws.uniform(size * size).reshape(size, size) - 0.5
+        value = np.repeat(np.repeat(value, 2, axis=0), 2, axis=1) + own
+        copies.append(value.reshape(-1))
+    # The variance of a number drawn evenly from [0, 1) is a twelfth.
+    scale = _DEVIATION / np.sqrt(_LEVELS / 12.0)
+    noise = np.concatenate(copies[::-1]) * scale
+    starts = np.cumsum([0, *(size * size for size in sizes[:-1])])
+    return np.clip(np.floor(noise + 0.5), -127, 127).astype(np.int16), starts.astype(np.int32)
