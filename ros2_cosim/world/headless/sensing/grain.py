@@ -45,6 +45,7 @@ _POWER: Final = 10
 _SIZE: Final = 1 << _POWER  # cells, of a side of the square
 _LEVELS: Final = _POWER  # the coarsest copy has two by two cells
 _DEVIATION: Final = 36  # of the noise, in 8 bits
+_VARIANCE: Final = 4.9  # of all sizes of cells together, of which the finest has 1
 _SEED: Final = 20_260_901
 _GAIN: Final = 8  # bits of a brightness of one
 _STRENGTH: Final = 7  # bits of a strength of one
@@ -171,6 +172,12 @@ def _cells(
     return cells, levels
 
 
+def _between(values: Floats) -> Floats:
+    """Means of each value and its neighbours, around the edges: no squares are seen."""
+    rows = values + np.roll(values, 1, axis=0)
+    return 0.25 * (rows + np.roll(rows, 1, axis=1))
+
+
 @cache
 def _noise() -> tuple[NDArray[np.int16], NDArray[np.int32]]:
     """The square and its copies one after the other, row by row, and where each begins.
@@ -183,10 +190,10 @@ def _noise() -> tuple[NDArray[np.int16], NDArray[np.int32]]:
     copies = []
     for size in reversed(sizes):
         own = draws.uniform(size * size).reshape(size, size) - 0.5
-        value = np.repeat(np.repeat(value, 2, axis=0), 2, axis=1) + own
+        value = _between(np.repeat(np.repeat(value, 2, axis=0), 2, axis=1)) + own
         copies.append(value.reshape(-1))
-    # The variance of a number drawn evenly from [0, 1) is a twelfth.
-    scale = _DEVIATION / np.sqrt(_LEVELS / 12.0)
+    # The variance of a number drawn evenly from [0, 1) is a twelfth; coarse cells have less of it.
+    scale = _DEVIATION / np.sqrt(_VARIANCE / 12.0)
     noise = np.concatenate(copies[::-1]) * scale
     starts = np.cumsum([0, *(size * size for size in sizes[:-1])])
     return np.clip(np.floor(noise + 0.5), -127, 127).astype(np.int16), starts.astype(np.int32)
