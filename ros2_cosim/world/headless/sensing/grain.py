@@ -48,8 +48,6 @@ _DEVIATION: Final = 36  # of the noise, in 8 bits
 _VARIANCE: Final = 4.9  # of all sizes of cells together, of which the finest has 1
 _SEED: Final = 20_260_901
 _GAIN: Final = 8  # bits of a brightness of one
-_STRENGTH: Final = 7  # bits of a strength of one
-_MOST_STRENGTH: Final = 250  # times the largest noise it stays within 16 bits
 # Pixels that are worked on at once: what they need stays in a processor's cache.
 _AT_ONCE: Final = 16_384
 _LEAST_INVERSE: Final = np.float32(1.0e-5)  # 1/m, of depths
@@ -67,28 +65,27 @@ def grained(pixels: Pixels, view: View, eye: BodyAxes, lens: Lens) -> Pixels:
     shown[view.nearest[view.nearest >= 0]] = True
     which = np.flatnonzero(shown)
     # The sky is the last one.
-    numbers = np.full(len(view.mesh) + 1, len(which), dtype=np.int32)
-    numbers[which] = np.arange(len(which), dtype=np.int32)
+    numbers = np.full(len(view.mesh) + 1, len(which))
+    numbers[which] = np.arange(len(which))
     owners = view.picture(numbers)
-    planes, strength = _planes(view, which, eye, lens), _strengths(view.mesh, which)
+    table = _table(view, which, eye, lens)
     noise, starts = _noise()
     x, y = (part.astype(np.float32) for part in pixel_centres(lens))
     rows = max(1, _AT_ONCE // lens.width)
     columns = np.tile(x, rows)
     result = np.empty_like(pixels)
     for first in range(0, lens.height, rows):
-        height = min(rows, lens.height - first)
-        part = slice(first * lens.width, (first + height) * lens.width)
+        down = np.repeat(y[first : first + rows], lens.width)
+        part = slice(first * lens.width, first * lens.width + len(down))
         own = owners[part]
-        cells, levels = _cells(
-            planes, own, columns[: len(own)], np.repeat(y[first : first + height], lens.width)
-        )
+        values = [column.take(own) for column in table]
+        cells, levels = _cells(values, columns[: len(down)], down)
         ways = np.int32(_POWER) - levels
         mask = (np.int32(1) << ways) - np.int32(1)
         u, v = ((cell >> levels) & mask for cell in cells)
         value = noise.take(starts.take(levels) + (v << ways) + u)
-        gain = (value * strength.take(own)) >> np.int16(_STRENGTH)
-        result[part] = _lit(pixels[part], (gain + np.int16(1 << _GAIN)).astype(np.uint32))
+        gain = np.maximum(value * values[-1] + np.float32(1 << _GAIN), np.float32(0.0))
+        result[part] = _lit(pixels[part], gain.astype(np.uint32))
     return result
 
 
@@ -102,26 +99,28 @@ def _lit(pixels: Pixels, gain: Pixels) -> Pixels:
     return lit
 
 
-def _planes(view: View, which: NDArray[np.int64], eye: BodyAxes, lens: Lens) -> list[Singles]:
+def _table(view: View, which: NDArray[np.int64], eye: BodyAxes, lens: Lens) -> list[Singles]:
     """What pixels need of triangles, and of the sky behind them.
 
-    One over the depth is a + b x + c y (three arrays); the square of how many cells a pixel covers
-    at a depth of 1 m, looked at from above (one); how much the depth leans (one); and of both
-    directions on the surface, cells from the start of the square (one), and cells for each metre
-    of depth, d + e x + f y (three).
+    One over the depth is a + b x + c y (three arrays), and so is the cell in each direction of the
+    square, divided by the depth (three each); then the square of how many cells a pixel covers at a
+    depth of 1 m, looked at from above; how much the depth leans; and the contrast.
     """
     mesh, planes = view.mesh, view.planes.take(which, 0)
-    sizes = np.array([_GRAINS.get(tag, _USUAL)[1] for tag in range(256)]).take(mesh.tags[which])
-    finest = 1.0 / (lens.focal * sizes)
-    lean = np.sqrt(planes[:, 1] * planes[:, 1] + planes[:, 2] * planes[:, 2]) * lens.focal
-    values = [*planes.T, finest * finest, lean]
+    contrasts, sizes = (
+        np.array([_GRAINS.get(tag, _USUAL)[part] for tag in range(256)]).take(mesh.tags[which])
+        for part in range(2)
+    )
+    values = [*planes.T]
     for start, axis in _directions(mesh, which):
         origin = dot(np.array(eye.origin) - start, axis) / sizes
+        origin -= _SIZE * np.floor(origin / _SIZE)
         forward, right, up = (dot(axis, np.array(way)) / sizes for way in eye[1:])
-        values += [
-            origin - _SIZE * np.floor(origin / _SIZE),
-            forward, right / lens.focal, 0.0 - up / lens.focal,
-        ]  # fmt: skip
+        ways = forward, right / lens.focal, 0.0 - up / lens.focal
+        values += [origin * plane + way for plane, way in zip(planes.T, ways, strict=True)]
+    finest = 1.0 / (lens.focal * sizes)
+    lean = np.sqrt(planes[:, 1] * planes[:, 1] + planes[:, 2] * planes[:, 2]) * lens.focal
+    values += [finest * finest, lean, contrasts * ((1 << _GAIN) / _DEVIATION)]
     sky = [1.0] + [0.0] * (len(values) - 1)
     return [
         np.append(part, last).astype(np.float32) for part, last in zip(values, sky, strict=True)
@@ -145,31 +144,25 @@ def _directions(mesh: Mesh, which: NDArray[np.int64]) -> list[tuple[Floats, Floa
     ]
 
 
-def _strengths(mesh: Mesh, which: NDArray[np.int64]) -> NDArray[np.int16]:
-    """Factors of the noise, and 0 for the sky."""
-    contrast = np.array([_GRAINS.get(tag, _USUAL)[0] for tag in range(256)])
-    factor = contrast.take(mesh.tags[which]) * ((1 << _GAIN) * (1 << _STRENGTH) / _DEVIATION)
-    return np.append(np.minimum(factor + 0.5, _MOST_STRENGTH), 0.0).astype(np.int16)
-
-
 def _cells(
-    planes: list[Singles], own: NDArray[np.int32], x: Singles, y: Singles
+    values: list[Singles], x: Singles, y: Singles
 ) -> tuple[list[NDArray[np.int32]], NDArray[np.int32]]:
     """Cells of the square in both directions, and the level of its copy, of each pixel."""
-    a, b, c, finest, lean = (part.take(own) for part in planes[:5])
+
+    def plane(first: int) -> Singles:
+        a, b, c = values[first : first + 3]
+        return a + b * x + c * y
+
     # Rounding could make the depth of what is seen edge-on infinite.
-    depth = np.float32(1.0) / np.maximum(a + b * x + c * y, _LEAST_INVERSE)
-    lean *= depth
+    depth = np.float32(1.0) / np.maximum(plane(0), _LEAST_INVERSE)
+    finest, lean = values[9:11]
+    lean = lean * depth
     # Between what a pixel covers along the slope of the surface, and across.
     covered = depth * depth * finest * np.sqrt(np.float32(1.0) + lean * lean)
     # The exponent of the square of how many cells that are; a copy has half as many in each step.
     exponent = (covered.view(np.int32) >> np.int32(23)) - np.int32(127 - 2)
-    levels = np.clip(exponent >> np.int32(1), np.int32(0), np.int32(_LEVELS - 1))
-    cells = []
-    for first in (5, 9):
-        start, d, e, f = (part.take(own) for part in planes[first : first + 4])
-        cells.append(np.floor(start + depth * (d + e * x + f * y)).astype(np.int32))
-    return cells, levels
+    levels = np.minimum(np.maximum(exponent >> np.int32(1), np.int32(0)), np.int32(_LEVELS - 1))
+    return [np.floor(plane(first) * depth).astype(np.int32) for first in (3, 6)], levels
 
 
 def _between(values: Floats) -> Floats:
