@@ -156,7 +156,7 @@ def _cells(
     # Rounding could make the depth of what is seen edge-on infinite.
     depth = np.float32(1.0) / np.maximum(plane(0), _LEAST_INVERSE)
     finest, lean = values[9:11]
-    lean = lean * depth
+    lean *= depth
     # Between what a pixel covers along the slope of the surface, and across.
     covered = depth * depth * finest * np.sqrt(np.float32(1.0) + lean * lean)
     # The exponent of the square of how many cells that are; a copy has half as many in each step.
