@@ -129,11 +129,10 @@ class Drive:
         ]
         self.car = self.followers[0].actor
         self._fill(way, vehicles)
-        label = carla.CityObjectLabel.Car
         self._parked = [
             _box(thing.bounding_box.location, thing.bounding_box.extent,
                  radians(thing.bounding_box.rotation.yaw))
-            for thing in self.world.get_environment_objects(label)
+            for thing in self.world.get_environment_objects(carla.CityObjectLabel.Car)
         ]  # fmt: skip
         self.world.tick()
         for each in self.followers[:2]:  # the drive begins on the way
@@ -144,8 +143,7 @@ class Drive:
     def _follower(self, kind: str, pose: Any, way: Floats, speed: float) -> Follower:
         import carla
 
-        up = carla.Location(z=0.3)
-        place = carla.Transform(pose.location + up, pose.rotation)
+        place = carla.Transform(pose.location + carla.Location(z=0.3), pose.rotation)
         actor = self.world.spawn_actor(self._library.find(kind), place)
         return Follower(actor, way, speed)
 

@@ -10,7 +10,7 @@ import numpy as np
 
 from bench.perception.lane_marks import Lane
 from bench.perception.lidar_boxes import Box
-from bench.perception.rig import CAMERA_MATRIX, Floats, Picture, Sight
+from bench.perception.rig import CAMERA, CAMERA_MATRIX, Floats, Picture, Sight
 
 _GREEN, _RED, _YELLOW = (60, 220, 60), (50, 50, 235), (40, 220, 240)
 _METRES: Final = 45.0  # shown from above, to each side
@@ -29,7 +29,7 @@ def overview(
         for side in (lane.left, lane.right):
             ahead = np.arange(5.0, 24.0, 0.5)
             right = side + lane.slope * ahead + lane.bend * ahead**2
-            down = np.full_like(ahead, 1.6)
+            down = np.full_like(ahead, CAMERA[1])
             cv2.polylines(picture, [_seen(np.stack((right, down, ahead), 1))], False, _YELLOW, 2)
     shown = np.nan_to_num(disparity) * (255.0 / 64.0)
     coloured = cv2.applyColorMap(np.clip(shown, 0, 255).astype(np.uint8), cv2.COLORMAP_TURBO)
