@@ -91,7 +91,7 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--seconds", type=float, default=5.0, help="for each case")
     parser.add_argument("--vehicles", type=int, default=30)
-    parser.add_argument("--scenery", choices=("full", "none"), default="full")
+    parser.add_argument("--scenery", choices=("full", "plain", "none"), default="full")
     parser.add_argument("--only", default="", metavar="TEXT", help="in the name of a case")
     options = parser.parse_args()
     server = subprocess.Popen(

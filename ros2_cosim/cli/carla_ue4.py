@@ -30,12 +30,13 @@ _STREAMS: Final = "-carla-streaming-port"
 _FPS: Final = "-fps"
 _BENCHMARK: Final = "-benchmark"
 _SECONDARY: Final = "-carla-primary-host"
+_QUALITY: Final = "-quality-level"
 #: Words about graphics and sound, and what is always so here.
 _KNOWN: Final = frozenset(
     (
         "-carla-no-hud", "-carla-primary-port", "-carla-secondary-port", "-carla-server",
         "-dx11", "-dx12", "-fullscreen", "-graphicsadapter", "-no-rendering", "-nosound",
-        "-nullrhi", "-opengl", "-opengl3", "-opengl4", "-prefernvidia", "-quality-level",
+        "-nullrhi", "-opengl", "-opengl3", "-opengl4", "-prefernvidia",
         "-renderoffscreen", "-resx", "-resy", "-ros2", "-vulkan", "-windowed",
     )
 )  # fmt: skip
@@ -74,6 +75,8 @@ def translate(given: Sequence[str], places: Sequence[Path]) -> Translation:
             raise ConfigurationError(
                 f"found {word}; this server renders by itself: it has no secondary servers"
             )
+        elif name == _QUALITY:
+            words += ["--scenery", "plain"] if value.lower() == "low" else []
         elif name == _STREAMS:
             if _whole(word, value) not in (0, (port or 2000) + 1):
                 ignored.append(word)  # the server tells clients where streams are
@@ -98,7 +101,7 @@ def _name_of(word: str) -> str:
 
 def _is_own(word: str) -> bool:
     """Whether a word is one of ``cosim carla-headless``."""
-    known = {*_PORT, _STREAMS, _FPS, _BENCHMARK, _SECONDARY, *_KNOWN}
+    known = {*_PORT, _STREAMS, _FPS, _BENCHMARK, _SECONDARY, _QUALITY, *_KNOWN}
     return word.startswith("--") and _name_of(word) not in known
 
 

@@ -104,15 +104,16 @@ def test_labels_differ() -> None:
     assert _seen(_plane(tag=CARS), _eye())[1].std() < 0.5 * _road()[1].std()
 
 
-def test_there_is_none_without_scenery() -> None:
+def test_there_is_none_without_scenery_or_in_plain_pictures() -> None:
     colours = {}
-    for has_scenery in (False, True):
+    for has_scenery, is_plain in ((False, False), (True, False), (True, True)):
         bench = Bench()
         bench.simulation.world.has_scenery = has_scenery
+        bench.simulation.world.is_plain = is_plain
         place = Transform(Vector(100.0, 5.25, 2.0), Rotation(-30.0, 0.0, 0.0))
         size = {"image_size_x": LENS.width, "image_size_y": LENS.height}
         sensor = bench.sensor("sensor.camera.rgb", place, **size)
         bench.run(1)
         pixels = bench.messages[sensor][0][-4 * LENS.width * LENS.height :]
-        colours[has_scenery] = len(np.unique(np.frombuffer(pixels, np.uint32)))
-    assert colours[True] > 5 * colours[False]
+        colours[has_scenery, is_plain] = len(np.unique(np.frombuffer(pixels, np.uint32)))
+    assert colours[True, False] > 3 * max(colours[False, False], colours[True, True])

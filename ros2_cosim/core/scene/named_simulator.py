@@ -46,10 +46,10 @@ CARLA_KINDS: Final = ("headless", "carla")
 class HeadlessOptions(Section):
     """Options of simulator ``headless``."""
 
-    scenery: Literal["full", "none"] = Field(
+    scenery: Literal["full", "plain", "none"] = Field(
         default="full",
-        description="what sensors see beside the roads: all that is made from the map, or only "
-        "what the map itself has",
+        description="what sensors see beside the roads: all that is made from the map; the same, "
+        "in pictures without shadows and grain; or only what the map itself has",
     )
 
 

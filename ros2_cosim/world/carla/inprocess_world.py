@@ -91,7 +91,7 @@ class InProcessWorld:
     def __init__(self, maps: tuple[Path, ...] = (), options: HeadlessOptions | None = None) -> None:
         """:param maps: OpenDRIVE files that can be chosen by name"""
         self._maps = maps
-        self._has_scenery = (options or HeadlessOptions()).scenery == "full"
+        self._scenery = (options or HeadlessOptions()).scenery
         self._world: World | None = None
         self._vehicles: set[int] = set()
         self._ticks = 0
@@ -106,7 +106,12 @@ class InProcessWorld:
         self._hub = SensorHub()
         self._weather = WEATHER[weather]
         text = chosen.opendrive or MapLibrary(list(self._maps)).find(chosen.name)[1]
-        self._world = World(text, step_s, has_scenery=self._has_scenery)
+        self._world = World(
+            text,
+            step_s,
+            has_scenery=self._scenery != "none",
+            is_plain=self._scenery != "full",
+        )
         self._world.scenery_maker = self._hub.name_parts
         self._world.lamps.follow_sun(self._weather.sun_altitude_angle)
         self._vehicles.clear()

@@ -165,6 +165,7 @@ class Server:
         seed: int = 0,
         rate_hz: float = DEFAULT_RATE_HZ,
         has_scenery: bool = False,
+        is_plain: bool = False,
     ) -> None:
         """Bind the ports and load the first map.
 
@@ -176,6 +177,7 @@ class Server:
         :param seed: of what the server draws where a client names no seed of its own
         :param rate_hz: steps per second while no client has set ``fixed_delta_seconds``
         :param has_scenery: whether sensors see scenery beside the roads
+        :param is_plain: pictures have neither shadows nor grain of surfaces
         :raises ConnectionFailedError: if a port cannot be bound
         :raises ConfigurationError: if the map is not usable
         """
@@ -212,6 +214,7 @@ class Server:
                 seed=seed,
                 step_s=1.0 / rate_hz,
                 has_scenery=has_scenery,
+                is_plain=is_plain,
             )
             self.simulation.on_token = self._streams.announce
         except BaseException:

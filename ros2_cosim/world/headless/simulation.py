@@ -81,12 +81,14 @@ class Simulation:
         seed: int = 0,
         step_s: float = 1.0 / DEFAULT_RATE_HZ,
         has_scenery: bool = False,
+        is_plain: bool = False,
     ):
         """Load the first map.
 
         :param seed: of what is drawn where a client names no seed of its own
         :param step_s: step size in seconds while no client has set one
         :param has_scenery: whether sensors see scenery beside the roads
+        :param is_plain: pictures have neither shadows nor grain of surfaces
         :param publish: called with (stream id, message) for everything that is streamed
         :param wanted: whether a stream has a listener
         """
@@ -121,7 +123,7 @@ class Simulation:
         self._looks_ahead = False
         name, text = maps.find(maps.first())
         self.map_name = full_name(name)
-        self.world = World(text, step_s, has_scenery=has_scenery)
+        self.world = World(text, step_s, has_scenery=has_scenery, is_plain=is_plain)
         self.world.scenery_maker = self.sensors.name_parts
         self._tell_notes()
 

@@ -86,16 +86,20 @@ class World:
     the snapshot stream, and a client that takes messages in turn never falls behind with it.
     """
 
-    def __init__(self, opendrive: str, step_s: float, *, has_scenery: bool = False) -> None:
+    def __init__(
+        self, opendrive: str, step_s: float, *, has_scenery: bool = False, is_plain: bool = False
+    ) -> None:
         """Start the first episode.
 
         :param opendrive: text of the map
         :param step_s: step size in seconds, until changed
         :param has_scenery: whether sensors see scenery beside the roads
+        :param is_plain: pictures have neither shadows nor grain of surfaces
         :raises RoadError: if the map is not usable
         """
         self.step_s = step_s
         self.has_scenery = has_scenery
+        self.is_plain = is_plain
         #: Makes the scenery for vehicles that leave the road: what sees knows how.
         self.scenery_maker: Callable[[World], None] | None = None
         self.gravity = 9.81

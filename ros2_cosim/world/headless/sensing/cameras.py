@@ -157,11 +157,11 @@ class RgbCamera(Camera):
         in_sun, in_shade = (self._developed(part) for part in light.lit(view.mesh, eye.origin))
         sky = self._developed(light.veiled_sky(eye.origin.z))
         pixels = view.picture(np.append(in_sun, sky[0]).astype("<u4"))
-        shade = moment.shade()
+        shade = None if world.is_plain else moment.shade()
         if shade is not None:
             dark, triangles = shaded_pixels(view, self.lens, eye, shade)
             pixels[dark] = np.append(in_shade, sky[0]).astype("<u4")[triangles]
-        if world.has_scenery:
+        if world.has_scenery and not world.is_plain:
             pixels = grained(pixels, view, eye, self.lens)
         above, alone = np.flatnonzero(view.found < 0), view.pixels[view.nearest < 0]
         ends = np.append(np.cumsum(view.sizes)[above], alone + 1)
