@@ -372,8 +372,9 @@ def simulated(network: Network) -> Iterator[None]:
     )
 
     def sockets(
-        slaves: Any, timeout_s: float, connect_wait_s: float, on_control: Any, on_data: Any
-    ) -> Sockets:
+        slaves: Any, timeout_s: float, connect_wait_s: float, on_control: Any, on_data: Any,
+        look_ns: int,
+    ) -> Sockets:  # fmt: skip
         return Sockets(network, slaves, on_control, on_data)
 
     place = "ros2_cosim.dcp.master"

@@ -223,7 +223,7 @@ def test_a_sensor_that_nothing_listens_to_costs_nothing(monkeypatch: pytest.Monk
     ("kind", "digest"),
     [
         ("sensor.camera.depth", "9caeb85ae81cacab"),
-        ("sensor.camera.rgb", "3cce214ef96a7b54"),
+        ("sensor.camera.rgb", "7b70f71cb28f480e"),
         ("sensor.camera.normals", "27e33d44d08444fb"),
         ("sensor.lidar.ray_cast", "8992b6e6b6b72fa2"),
         ("sensor.lidar.ray_cast_semantic", "1f7258b3c5f26a44"),

@@ -282,7 +282,7 @@ def test_a_frame_is_as_long_as_its_cam() -> None:
     model.activate(look(0))
     assert model._air is not None
     assert model._air.channel.busy["a"] * 100 * MS == pytest.approx(40_000 + 22 * 8_000)
-    signed = channel(radio={"fading": None, "cam_overhead": 182})
+    signed = channel(radio={"fading": None, "security": 100})
     signed.activate(look(0))
     assert signed._air is not None
     assert signed._air.channel.busy["a"] * 100 * MS == pytest.approx(40_000 + 39 * 8_000)

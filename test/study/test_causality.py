@@ -155,10 +155,9 @@ def test_wrong_step_widths_are_named(text: str) -> None:
         parse_steps(text)
 
 
-def test_what_runs_together_is_no_more_than_the_fastest_of_the_sweep_unless_asked_for() -> None:
+def test_what_runs_together_is_no_more_than_the_fastest_of_the_sweep() -> None:
     assert study_options(Path("x")).together == 2.0
     assert study_options(Path("x"), factors="0.1,0.7").together == 0.7
-    assert study_options(Path("x"), together=0.0).together == 0.0
 
 
 def test_both_modes_run_at_every_factor_and_each_run_has_its_own_files() -> None:
@@ -189,17 +188,14 @@ def expected_s(jobs: list[Job[StudyRun]], budget: float) -> float:
     return now
 
 
-@pytest.mark.parametrize(("together", "minutes"), [(0.0, 140), (2.0, 53), (4.0, 33)])
-def test_full_study_is_expected_to_take_what_its_page_says(together: float, minutes: int) -> None:
-    options = study_options(Path("x"), together=together)
+def test_full_study_is_expected_to_take_what_its_page_says() -> None:
+    options, minutes = study_options(Path("x")), 53
     beyond = [key for mode in ("PRT", "HDE") for key in runs_beyond(options, mode)[:4]]
     keys = [*planned_runs(options), *beyond]
     jobs = [job_of(key, options.duration_ns, run_of_no_job) for key in keys]
-    assert expected_s(jobs, together) / 60 == pytest.approx(minutes, abs=2.5)
+    assert expected_s(jobs, options.together) / 60 == pytest.approx(minutes, abs=2.5)
     page = (ROOT / "docs" / "study.md").read_text()
-    text = f"{minutes} min" if minutes < 90 else f"{minutes // 60} h {minutes % 60} min"
-    rows = [line for line in page.splitlines() if line.endswith(f"| {text} |")]
-    assert [row.split()[1] for row in rows] == [f"{together:g}"]
+    assert f"{minutes} min" in page
 
 
 def test_what_runs_alone_and_what_must_not_be_disturbed() -> None:
@@ -229,8 +225,6 @@ def run_of_no_job(control: Control) -> StudyRun:
     [
         {"duration": "soon"},
         {"duration": "1ms"},
-        {"together": -1.0},
-        {"together": float("nan")},
     ],
 )
 def test_wrong_options_are_named(wrong: dict[str, object]) -> None:

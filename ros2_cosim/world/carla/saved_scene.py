@@ -47,6 +47,7 @@ from ros2_cosim.world.headless.sensing.gbuffers import GBuffers
 from ros2_cosim.world.headless.sensing.hub import DEVICES, SensorHub, Sight, device_of
 from ros2_cosim.world.headless.sensing.motion import SensorNoise
 from ros2_cosim.world.headless.signals import LightActor, SignActor, Signals
+from ros2_cosim.world.headless.standing_boxes import StandingBoxes
 from ros2_cosim.world.headless.street_lights import StreetLights
 from ros2_cosim.world.headless.things import Things
 from ros2_cosim.world.headless.world import World
@@ -70,8 +71,9 @@ SCENE_STATE = SavedAttributes(
         SceneParameters, SceneEntities, Known, RecordedUser, Roster, VehicleSpec, VehicleParameters,
         RoadNetwork, Crossings, Blueprint,
         Signals,
-        # Only clients of a server change them; a page that looks changes nothing.
-        Things, StreetLights, DebugShapes, WorldOnlooker,
+        # Only clients of a server change them; a page that looks changes nothing. What stands beside
+        # the roads follows from the map.
+        Things, StreetLights, StandingBoxes, DebugShapes, WorldOnlooker,
         # Mounted with the scene: its numbers of the sensors are those of any run.
         SensorRig, SensorMessages, Sight, Words, np.ndarray, Counter, Section,
     ),

@@ -16,7 +16,6 @@ from numpy.typing import NDArray
 
 from ros2_cosim.core.kernel.exactmath import pow, radians, tan
 from ros2_cosim.core.kernel.random_streams import stream_key
-from ros2_cosim.core.kernel.time import SECOND
 from ros2_cosim.world.headless.sensing.air import WeatherAir
 from ros2_cosim.world.headless.sensing.axes import BodyAxes, Floats, axes_of
 from ros2_cosim.world.headless.sensing.device import Device, SensedFrame
@@ -148,6 +147,7 @@ class RgbCamera(Camera):
         super().__init__(sensor)
         self._exposure = pow(2.0, self.within("exposure_compensation", -20.0, 20.0))
         self._gamma = _USUAL_GAMMA / self.within("gamma", 0.1, 20.0)
+        self._pictures = 0
 
     def pixels(self, moment: SensedFrame, view: View) -> bytes | memoryview:
         """What the eye sees."""
@@ -178,8 +178,10 @@ class RgbCamera(Camera):
         air = WeatherAir(moment.weather)
         if not air.is_clear:
             veil(pixels, view, self.lens, eye, air, int(sky[0]))
-            now = int(moment.world.elapsed_s * SECOND + 0.5)
-            key = stream_key(now, "carla_headless", f"drops {self.sensor.id}")
+            # By place and picture, which are the same in every run shape; ids of actors are not.
+            where = "drops {:.3f} {:.3f} {:.3f}".format(*moment.pose.location)
+            key = stream_key(self._pictures, "carla_headless", where)
+            self._pictures += 1
             rain_strokes(pixels, self.lens, air.rain, key, int(sky[-1]))
         self._draw_shapes(moment, view, pixels)
         return pixels.data

@@ -25,7 +25,7 @@ from ros2_cosim.world.headless.sensing.rays import Hits
 _LOG_FALSE_ALARM: Final = log(1e-6)
 # Signal to noise at the end of the range in clear air: half of the echoes are detected.
 _LEAST_SIGNAL: Final = _LOG_FALSE_ALARM / log(0.5) - 1.0
-_NEAREST: Final = 1.0  # m; nearer than that all is as if it were there
+_NEAREST: Final = 1.0  # m; nearer than that all is as if it were there, without noise of rain
 
 # In the heaviest rain so many rays meet a drop, up to so far away [m], and distances have so much
 # noise more [m].
@@ -67,7 +67,7 @@ def through(
     rain = air.rain / HEAVIEST_RAIN
     # Even numbers of this deviation: those of a normal distribution take far longer.
     noise = (2.0 * draws.uniform(len(met)) - 1.0) * (sqrt(3.0) * _NOISE * rain)
-    distances[met] = np.maximum(far + noise, 0.0)
+    distances[met] = far + np.where(far > _NEAREST, noise, 0.0)
     gone = met[draws.uniform(len(met)) >= chance]
     distances[gone], triangles[gone] = np.inf, -1
     losses = np.zeros(len(distances))
