@@ -110,7 +110,7 @@ def test_wrong_numbers(changes: dict[str, int], expected: str) -> None:
         (
             3,
             {"trafic": 5},
-            "world.parameters.trafic: unknown key; did you mean 'traffic'. allowed are control_period",
+            "world.parameters.trafic: unknown key; did you mean 'traffic'. allowed are control",
         ),
         (
             3,

@@ -152,7 +152,7 @@ def test_resumed_study_does_what_is_missing(environment: dict[str, str], tmp_pat
 @contextmanager
 def study_of_two(environment: dict[str, str], output: Path) -> Iterator[Warm]:
     """A study whose first two runs are under way at a time."""
-    words = "study causality --quick --duration 1s --factors 0.01 --repeat 0 --out"
+    words = "study causality --quick --duration 1s --factors 0.01,0.02 --repeat 0 --out"
     process = Warm([*words.split(), str(output)], environment)
     try:
         yield process

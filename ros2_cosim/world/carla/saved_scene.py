@@ -71,8 +71,8 @@ SCENE_STATE = SavedAttributes(
         SceneParameters, SceneEntities, Known, RecordedUser, Roster, VehicleSpec, VehicleParameters,
         RoadNetwork, Crossings, Blueprint,
         Signals,
-        # Only clients of a server change them; a page that looks changes nothing. What stands beside
-        # the roads follows from the map.
+        # Only clients of a server change them; a page that looks changes nothing. What stands
+        # beside the roads follows from the map.
         Things, StreetLights, StandingBoxes, DebugShapes, WorldOnlooker,
         # Mounted with the scene: its numbers of the sensors are those of any run.
         SensorRig, SensorMessages, Sight, Words, np.ndarray, Counter, Section,
