@@ -20,7 +20,7 @@ from ros2_cosim.world.headless.decoding import (
     u64,
     vector,
 )
-from ros2_cosim.world.headless.dispatch import AnswerForm, MethodTable, by_simulation
+from ros2_cosim.world.headless.dispatch import AnswerForm, MethodTable, by_simulation, by_world
 from ros2_cosim.world.headless.labels import ANY
 from ros2_cosim.world.headless.materials import EMISSIVE, grid_of
 from ros2_cosim.world.headless.signals import SignActor
@@ -143,12 +143,6 @@ def _translucency(_: Simulation, _traverse: bool) -> None:
     """Nothing here is translucent: annotations are the same either way."""
 
 
-@_method("query_lights_state", VALUE, text)
-def _lights(simulation: Simulation, _client: str) -> list[LightState]:
-    _things(simulation)  # lamps of the scenery, too: their number does not change later
-    return simulation.world.lamps.states()
-
-
 @_method("update_lights_state", NONE, text, listing(_light_state), boolean)
 def _set_lights(
     simulation: Simulation, _client: str, states: list[LightState], discard: bool
@@ -162,6 +156,11 @@ def _day_night(simulation: Simulation, _client: str, active: bool) -> None:
     simulation.world.lamps.day_night_cycle = active
 
 
+# Clients ask while they connect, and wait for seconds only: lamps of scenery that is not made yet
+# come later.
+TABLE.methods(
+    VALUE, by_world, ("query_lights_state", lambda world, _client: world.lamps.states(), text)
+)
 TABLE.methods(
     NONE,
     by_simulation,
