@@ -32,8 +32,8 @@ _PUSHED: Final = 3  # steps
 _WEAKEST_BRAKES: Final = 4.0
 #: After a contact accelerations do not count for so long, and the same pair is one contact [s].
 _SHAKEN_S: Final = 5.0
-#: A vehicle goes by what it was steered so long before [s], to this share. What turns it in pushes
-#: its middle aside, by so large a share of half its length.
+#: The bend that a vehicle drives follows its steering after at most this time [s]; this factor
+#: allows for more. While it turns in, its middle moves sideways by this share of half its length.
 _STEERING_S, _STEERED, _LEVER = 0.6, 1.2, 0.6
 LATERAL_LIMIT: Final = 6.0
 """Lateral acceleration that traffic is to keep below [m/s^2]."""

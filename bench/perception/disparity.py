@@ -15,7 +15,7 @@ _MOST: Final = 96  # pixels, of disparity
 _BLOCK: Final = 5
 _STEPS: Final = 16.0  # of OpenCV's disparity, for each pixel
 FARTHEST: Final = 80.0  # m, of what is compared
-#: A pixel is wrong when it is so many pixels off, and by such a share.
+#: A disparity is wrong if its error is above this number of pixels and above this share of it.
 WRONG: Final = (3.0, 0.05)
 
 

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """A drive through the town with the real client: a car with the rig among others.
 
-The car follows a route that the seed draws, behind another one. Others come towards it or drive
-beside it until the next junction, and wait there; scenery has parked ones, too.
+The car follows another one on a route that the seed draws. Other cars come towards it, or drive
+beside it and wait at the next junction. Parked cars are part of the scenery.
 """
 
 from __future__ import annotations
@@ -153,7 +153,8 @@ class Drive:
             route = self._onward(point, length, stop=False)
             if (len(route) - 1) * _PLACE >= length:
                 return route
-        raise ValueError(f"no lane of the map goes on for {length:g} m; the last: {len(route)} m")
+        found = (len(route) - 1) * _PLACE
+        raise ValueError(f"no route of {length:g} m was found on the map; the last has {found:g} m")
 
     def _onward(self, point: Any, length: float, stop: bool) -> list[Any]:
         """Places along the lanes from a point on; or to the next junction."""

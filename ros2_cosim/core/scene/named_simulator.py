@@ -48,8 +48,8 @@ class HeadlessOptions(Section):
 
     scenery: Literal["full", "plain", "none"] = Field(
         default="full",
-        description="what sensors see beside the roads: all that is made from the map; the same, "
-        "in pictures without shadows and grain; or only what the map itself has",
+        description="full: sensors see scenery that is made from the map; plain: pictures of it "
+        "lack shadows and grain; none: sensors see only what the map itself has",
     )
 
 

@@ -55,7 +55,7 @@ class EmergencyBrake(Section):
     )
 
 
-#: What is written instead of a law without V2V, where the law itself goes on.
+#: The value of ``fallback`` by which the law itself goes on without V2V, on estimates.
 ESTIMATE: Final = "estimate"
 
 

@@ -92,9 +92,9 @@ def make_command(
         scenery: Annotated[
             SceneryChoice,
             typer.Option(
-                help="What sensors see beside the roads: houses, plants, kerbs and rails made from "
-                "the map; the same, in pictures without shadows and grain of surfaces, which are "
-                "made in half the time; or only what the map itself has."
+                help="full: sensors see houses, plants, kerbs and rails that are made from the "
+                "map; plain: pictures lack shadows and grain, and take half the time; none: "
+                "sensors see only what the map itself has."
             ),
         ] = SceneryChoice.FULL,
         port: Annotated[
