@@ -6,6 +6,7 @@ from __future__ import annotations
 import json
 import os
 import random
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -65,9 +66,13 @@ def test_generators_without_a_seed_get_one_of_the_scenario() -> None:
 @pytest.mark.parametrize("question", ["urandom", "secrets", "uuid4", "system"])
 def test_a_program_that_asks_the_system_is_told_of(question: str) -> None:
     _, _, asked = drawn(1, question, question)
-    file, _, line = asked.rpartition(":")
     # Of uuid4 and random() itself the line is that of the call.
-    assert file == str(DRAWS) and 0 < int(line) <= len(DRAWS.read_text().splitlines())
+    told = re.fullmatch(rf"for random numbers \({re.escape(str(DRAWS))}:(\d+)\)", asked)
+    assert told and int(told[1]) <= len(DRAWS.read_text().splitlines())
+
+
+def test_what_a_program_without_ros_reads_of_the_machine_is_not_told() -> None:
+    assert not drawn(1, "state")[2]
 
 
 @pytest.mark.parametrize("command", ["script", "env script", "script of others", "script -O"])
@@ -117,12 +122,24 @@ def test_a_node_that_draws_random_numbers_is_repeatable(
     assert first == by_turns == by_barrier != other
 
 
-def test_a_node_that_asks_the_system_for_random_numbers_is_named(
-    ros_domain: int, nothing_left: None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+@pytest.mark.parametrize(
+    ("does", "named"),
+    [
+        ("secrets", "asks the operating system for random numbers ("),
+        ("machine", "asks the operating system for the state of the machine (/proc/self/stat, "),
+    ],
+)
+def test_a_node_that_asks_the_system_is_named(
+    ros_domain: int,
+    nothing_left: None,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    does: str,
+    named: str,
 ) -> None:
     drop_dds_settings(monkeypatch)
     for settings in ({"threads": "accept"}, {"barrier": "parameters"}):
-        found = run_of(tmp_path, 7, "secrets", **settings)
+        found = run_of(tmp_path, 7, does, **settings)
         assert not found.repeatable
-        assert "asks the operating system for random numbers" in found.not_repeatable_reason
+        assert named in found.not_repeatable_reason
         assert "drawing_node.py:" in found.not_repeatable_reason

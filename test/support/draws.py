@@ -9,6 +9,7 @@ import sys
 import tempfile
 import uuid
 from multiprocessing import get_context
+from pathlib import Path
 
 import numpy as np
 
@@ -50,6 +51,7 @@ if __name__ == "__main__":
             "secrets": lambda: secrets.token_hex(4),
             "uuid4": uuid.uuid4,
             "system": random.SystemRandom().random,
+            "state": Path("/proc/self/stat").read_bytes,
             "nothing": list,
         }[question]()
     print(json.dumps([drawn, fixed]))

@@ -177,7 +177,7 @@ class Lead:
 
     @property
     def asked(self) -> str:
-        """Where the program has asked the operating system for random numbers; empty: nowhere."""
+        """What the program has asked the operating system for, and where; empty: nothing."""
         deadline = monotonic() + _POLL_S  # a program may say more and more
         while not self._asked and self._take() is not None and monotonic() < deadline:
             pass

@@ -512,11 +512,8 @@ class ForeignNodeAdapter:
         if self._others is not None:
             time_ns, topic = self._others
             return time_ns, f"more than one program publishes on {topic}, in whatever order"
-        if self._lead is not None and (place := self._lead.asked):
-            return 0, (
-                f"{node} asks the operating system for random numbers ({place}), which no seed "
-                "repeats"
-            )
+        if self._lead is not None and (asked := self._lead.asked):
+            return 0, f"{node} asks the operating system {asked}, which no seed repeats"
         if self._settings.threads == "accept":
             return None
         since = self._watch.several_since()

@@ -429,13 +429,13 @@ def _way_to(reader: Any) -> Callable[[bytes], None]:
 
 
 def _told(frames: Frames) -> Callable[[str], None]:
-    """What tells the adapter where the program asks for random numbers that have no seed."""
-    places: list[str] = []
+    """What tells the adapter what the program first asks the operating system for."""
+    told: list[str] = []
 
-    def tell(place: str) -> None:
-        if not places:
-            places.append(place)
-            frames.send({"free": True, "asked": place})
+    def tell(question: str) -> None:
+        if not told:
+            told.append(question)
+            frames.send({"free": True, "asked": question})
 
     return tell
 

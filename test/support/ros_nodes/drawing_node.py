@@ -4,6 +4,7 @@
 import random
 import secrets
 import sys
+from pathlib import Path
 
 import numpy as np
 from rclpy.node import Node
@@ -24,6 +25,8 @@ class Drawing(Node):
         noise += np.random.rand() + 1e-3 * len(next(iter({"a", "bc", "def", "ghij"})))
         if "secrets" in sys.argv:
             noise += secrets.randbelow(1000)
+        if "machine" in sys.argv:
+            noise += len(Path("/proc/self/stat").read_bytes())
         self._publisher.publish(Float64(data=message.data + noise))
 
 
