@@ -1,14 +1,14 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Random numbers of a foreign node's program depend on the scenario's seed and its name alone."""
+"""A foreign node's program draws by the scenario's seed, and what it asks the machine is named."""
 
 from __future__ import annotations
 
 import json
 import os
 import random
-import re
 import subprocess
 import sys
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -31,7 +31,9 @@ from ros2_cosim.ros.foreign.foreign_process import foreign_environment
 DRAWS = scenarios.ROOT / "test" / "support" / "draws.py"
 
 
-def drawn(seed: int, *questions: str) -> tuple[dict[str, list[float]], list[float], str]:
+def drawn(
+    seed: int, *questions: str
+) -> tuple[dict[str, list[float]], list[float], Mapping[str, str]]:
     """What the program draws, what it draws with seeds of its own, and where it asks the system."""
     lead = Lead([], {}, lambda: None)
     command = lead.command([sys.executable, str(DRAWS), *questions], seed, leads=False)
@@ -67,12 +69,13 @@ def test_generators_without_a_seed_get_one_of_the_scenario() -> None:
 def test_a_program_that_asks_the_system_is_told_of(question: str) -> None:
     _, _, asked = drawn(1, question, question)
     # Of uuid4 and random() itself the line is that of the call.
-    told = re.fullmatch(rf"for random numbers \({re.escape(str(DRAWS))}:(\d+)\)", asked)
-    assert told and int(told[1]) <= len(DRAWS.read_text().splitlines())
+    file, _, line = asked["random_numbers"].rpartition(":")
+    assert file == str(DRAWS) and 0 < int(line) <= len(DRAWS.read_text().splitlines())
 
 
-def test_what_a_program_without_ros_reads_of_the_machine_is_not_told() -> None:
-    assert not drawn(1, "state")[2]
+@pytest.mark.parametrize("question", ["state", "clock"])
+def test_what_a_program_without_ros_reads_of_the_machine_is_not_told(question: str) -> None:
+    assert not drawn(1, question)[2]
 
 
 @pytest.mark.parametrize("command", ["script", "env script", "script of others", "script -O"])
@@ -125,11 +128,13 @@ def test_a_node_that_draws_random_numbers_is_repeatable(
 @pytest.mark.parametrize(
     ("does", "named"),
     [
-        ("secrets", "asks the operating system for random numbers ("),
-        ("machine", "asks the operating system for the state of the machine (/proc/self/stat, "),
+        ("secrets", "reads random numbers of the operating system ("),
+        ("machine", "reads the state of the machine ("),
+        ("clock", "reads the wall clock ("),
+        ("clock of ROS", "reads the wall clock ("),
     ],
 )
-def test_a_node_that_asks_the_system_is_named(
+def test_a_node_that_reads_what_no_seed_repeats_is_named(
     ros_domain: int,
     nothing_left: None,
     tmp_path: Path,
@@ -143,3 +148,14 @@ def test_a_node_that_asks_the_system_is_named(
         assert not found.repeatable
         assert named in found.not_repeatable_reason
         assert "drawing_node.py:" in found.not_repeatable_reason
+
+
+def test_a_node_may_read_what_changes_no_result(
+    ros_domain: int, nothing_left: None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    drop_dds_settings(monkeypatch)
+    found = run_of(tmp_path, 7, "clock", "machine", allow_reads=["wall_clock"])
+    assert "reads the state of the machine (" in found.not_repeatable_reason
+    assert run_of(tmp_path, 7, "clock", allow_reads=["wall_clock"]).repeatable
+    # Simulated time is no wall clock.
+    assert run_of(tmp_path, 7, "clock of ROS", use_sim_time=True).repeatable

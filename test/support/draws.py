@@ -7,11 +7,18 @@ import random
 import secrets
 import sys
 import tempfile
+import time
 import uuid
 from multiprocessing import get_context
 from pathlib import Path
 
 import numpy as np
+
+
+class Timed:
+    """A function of the system does not become a method."""
+
+    clock = time.time
 
 
 def _drawn_in_child(place: int) -> float:
@@ -52,6 +59,7 @@ if __name__ == "__main__":
             "uuid4": uuid.uuid4,
             "system": random.SystemRandom().random,
             "state": Path("/proc/self/stat").read_bytes,
+            "clock": Timed().clock,
             "nothing": list,
         }[question]()
     print(json.dumps([drawn, fixed]))

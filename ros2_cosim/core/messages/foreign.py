@@ -202,6 +202,11 @@ class ForeignSettings(Section):
         description="services and actions of other nodes whose answers to the node change no "
         "result",
     )
+    allow_reads: tuple[Literal["machine", "random_numbers", "wall_clock"], ...] = Field(
+        (),
+        description="what the node may read because it changes no result: state of the machine, "
+        "random numbers of the operating system, wall clock",
+    )
     patience_s: float | None = Field(
         default=None,
         gt=0,

@@ -51,7 +51,7 @@ class Lead:
         #: Wall time [ns] at which the callbacks of the last activation had returned.
         self.done_ns = 0
         self._account: dict[str, Any] = {}
-        self._asked = ""
+        self._asked: dict[str, str] = {}
         #: Topic -> how often it was written, when the program has ended; None: it has not said so.
         self.written: dict[str, int] | None = None
 
@@ -164,7 +164,7 @@ class Lead:
                 sleep(_POLL_S)
             return None
         self._account = document.get("account", self._account)
-        self._asked = document.get("asked", self._asked)
+        self._asked |= document.get("asked", {})
         if "ended" in document:
             self.written = dict(zip(self._outputs, document["ended"], strict=True))
             return None
@@ -176,10 +176,10 @@ class Lead:
         return document
 
     @property
-    def asked(self) -> str:
-        """What the program has asked the operating system for, and where; empty: nothing."""
+    def asked(self) -> Mapping[str, str]:
+        """What the program has asked the machine for -> the place in its source."""
         deadline = monotonic() + _POLL_S  # a program may say more and more
-        while not self._asked and self._take() is not None and monotonic() < deadline:
+        while self._take() is not None and monotonic() < deadline:
             pass
         return self._asked
 

@@ -59,6 +59,12 @@ from ros2_cosim.ros.node.writers import clock_message
 _SHARE_OF_WATCHDOG = 2 / 3
 #: The stream that seeds the random numbers of a node's own program.
 _SEEDS = "program"
+#: What a program may read that differs from run to run.
+_READS = {
+    "machine": "the state of the machine",
+    "random_numbers": "random numbers of the operating system",
+    "wall_clock": "the wall clock",
+}
 #: As :data:`LATER_LOOKS`, of a node that is led: it is known to be in one executor.
 _LATER_LOOKS_LED = 100
 #: How long the discovery of a node's readers may take [s]; it decides about an error message only.
@@ -512,8 +518,12 @@ class ForeignNodeAdapter:
         if self._others is not None:
             time_ns, topic = self._others
             return time_ns, f"more than one program publishes on {topic}, in whatever order"
-        if self._lead is not None and (asked := self._lead.asked):
-            return 0, f"{node} asks the operating system {asked}, which no seed repeats"
+        for kind, place in (self._lead.asked if self._lead else {}).items():
+            if kind not in self._settings.allow_reads:
+                return 0, (
+                    f"{node} reads {_READS[kind]} ({place}); name {kind} in allow_reads if that "
+                    "never changes a result"
+                )
         if self._settings.threads == "accept":
             return None
         since = self._watch.several_since()

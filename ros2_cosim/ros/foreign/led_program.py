@@ -2,7 +2,8 @@
 """Runs the Python program of a foreign node, and leads its executor through the activations.
 
 This program imports rclpy, what lies beside it and the standard library only, and runs the node's
-program as Python does, with seeds (see :mod:`.program_seeds`). When that spins in a single-threaded
+program as Python does, with seeds (see :mod:`.program_seeds`), and tells the adapter what it asks
+the machine for (see :mod:`.program_questions`). When that spins in a single-threaded
 executor, a task of the executor tells the adapter what the node reads and writes. If only messages
 of its inputs and timers of simulated time call back, the node can be *led*: the adapter hands over
 in one request all that an activation delivers, the task calls the callbacks one after the other,
@@ -428,18 +429,6 @@ def _way_to(reader: Any) -> Callable[[bytes], None]:
     return deliver
 
 
-def _told(frames: Frames) -> Callable[[str], None]:
-    """What tells the adapter what the program first asks the operating system for."""
-    told: list[str] = []
-
-    def tell(question: str) -> None:
-        if not told:
-            told.append(question)
-            frames.send({"free": True, "asked": question})
-
-    return tell
-
-
 def _full_name(node: Any) -> str:
     return str(node.get_fully_qualified_name())
 
@@ -455,8 +444,10 @@ def main(arguments: list[str]) -> None:
     stream.set_inheritable(False)
     frames = Frames(stream, LINGER_S)
     # From beside this file, which is not in a package here.
-    seeds = import_module("program_seeds").ProgramSeeds(given["seed"], _told(frames))
-    seeds.plant()
+    import_module("program_seeds").ProgramSeeds(given["seed"]).plant()
+    import_module("program_questions").ProgramQuestions(
+        lambda kind, place: frames.send({"free": True, "asked": {kind: place}})
+    ).hear()
     with suppress(ImportError):  # it does without rclpy
         if given["outputs"] is not None:
             Led(frames, given["outputs"])

@@ -4,6 +4,7 @@
 import random
 import secrets
 import sys
+import time
 from pathlib import Path
 
 import numpy as np
@@ -27,6 +28,10 @@ class Drawing(Node):
             noise += secrets.randbelow(1000)
         if "machine" in sys.argv:
             noise += len(Path("/proc/self/stat").read_bytes())
+        if "clock" in sys.argv:
+            noise += time.perf_counter()
+        if "clock of ROS" in sys.argv:
+            noise += self.get_clock().now().nanoseconds
         self._publisher.publish(Float64(data=message.data + noise))
 
 
