@@ -157,5 +157,6 @@ def test_a_node_may_read_what_changes_no_result(
     found = run_of(tmp_path, 7, "clock", "machine", allow_reads=["wall_clock"])
     assert "reads the state of the machine (" in found.not_repeatable_reason
     assert run_of(tmp_path, 7, "clock", allow_reads=["wall_clock"]).repeatable
-    # Simulated time is no wall clock.
+    # Neither simulated time nor a stamp, which the adapter makes anew, is one.
     assert run_of(tmp_path, 7, "clock of ROS", use_sim_time=True).repeatable
+    assert run_of(tmp_path, 7, "stamp").repeatable

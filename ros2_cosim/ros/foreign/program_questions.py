@@ -51,13 +51,26 @@ class ProgramQuestions:
             self._hear_clocks_of_ros()
 
     def _hear_clocks_of_ros(self) -> None:
-        clock = import_module("rclpy.clock")
-        now = clock.Clock.now
+        clock, time_class = import_module("rclpy.clock"), import_module("rclpy.time").Time
+        now, read = clock.Clock.now, self._on_time
+
+        class WallTime(time_class):  # type: ignore[misc, valid-type]
+            """Time of the wall. As a message it is a stamp, which the adapter makes anew."""
+
+            @property
+            def nanoseconds(self) -> int:
+                read()
+                return int(super().nanoseconds)
+
+            def to_msg(self) -> Any:
+                return time_class(nanoseconds=super().nanoseconds).to_msg()
 
         def heard(asked: Any) -> Any:
-            if not (isinstance(asked, clock.ROSClock) and asked.ros_time_is_active):
-                self._on_clock()
-            return now(asked)
+            shown = now(asked)
+            simulated = isinstance(asked, clock.ROSClock) and asked.ros_time_is_active
+            if not simulated and _asker(()):
+                shown.__class__ = WallTime
+            return shown
 
         clock.Clock.now = heard
 
@@ -66,6 +79,9 @@ class ProgramQuestions:
 
     def _on_clock(self) -> None:
         self._on("wall_clock", (), uses_ros=True)
+
+    def _on_time(self) -> None:
+        self._on("wall_clock", ("rclpy",), uses_ros=True)
 
     def _on_event(self, event: str, arguments: tuple[Any, ...]) -> None:
         if event == "open" and str(arguments[0]).startswith(_STATE):

@@ -30,6 +30,8 @@ class Drawing(Node):
             noise += len(Path("/proc/self/stat").read_bytes())
         if "clock" in sys.argv:
             noise += time.perf_counter()
+        if "stamp" in sys.argv:
+            self.get_clock().now().to_msg()
         if "clock of ROS" in sys.argv:
             noise += self.get_clock().now().nanoseconds
         self._publisher.publish(Float64(data=message.data + noise))
