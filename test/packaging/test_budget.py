@@ -11,11 +11,11 @@ from buildtools.net_lines import of_text, of_wings
 #: in a commit of its own, which says in one sentence why; lower it when something goes.
 BUDGET = {
     "cli": 2_910,
-    "core": 24_885,
+    "core": 24_895,
     "dcp": 13_300,
     "driving": 17_795,
     "lab": 8_340,
-    "ros": 13_360,
+    "ros": 13_425,
     "ros2_cosim": 128,
     "vds": 3_850,
     "world": 25_195,
