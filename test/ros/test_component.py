@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A component that is loaded into a container of its own, as a participant."""
+"""A component that is loaded into its own container, as a participant."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A component of rclcpp as a foreign node: alone in a container of its own."""
+"""A component of rclcpp as a foreign node: it is loaded into a separate container."""
 
 from __future__ import annotations
 
