@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import sys
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
@@ -76,3 +77,26 @@ def test_timers_of_simulated_time_need_the_time_of_entry() -> None:
     check(10, enters_freely=True, clock_start="1s", **timed)
     with pytest.raises(ConfigurationError, match=r"participants\.relay\.enter: missing"):
         check(10, enters_freely=True, **timed)
+
+
+def test_a_component_that_is_not_there_is_refused(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    component: dict[str, Any] = {"package": "parts", "executable": "parts::Relay"}
+    monkeypatch.setenv("AMENT_PREFIX_PATH", str(tmp_path))
+    with pytest.raises(ConfigurationError, match=r"no component 'parts::Relay' .* it has none: so"):
+        check(**component)
+    index = tmp_path / "share/ament_index/resource_index/rclcpp_components/parts"
+    index.parent.mkdir(parents=True)
+    index.write_text("parts::Front;lib/libparts.so\nparts::Back;lib/libparts.so\n")
+    with pytest.raises(ConfigurationError) as caught:
+        check(**component)
+    assert str(caught.value) == (
+        "participants.relay.parameters: executable: found no component 'parts::Relay' of package "
+        "'parts'; it has parts::Front, parts::Back: source its workspace"
+    )
+    if find_spec("composition_interfaces") is None:
+        with pytest.raises(ConfigurationError, match="needs the package composition_interfaces"):
+            check(package="parts", executable="parts::Back")
+    with pytest.raises(ValueError, match="a component has no arguments; allowed are remap"):
+        ForeignSettings(**component, arguments=["--ros-args"])

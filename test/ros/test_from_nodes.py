@@ -44,9 +44,9 @@ def test_a_scenario_of_two_nodes_is_right_and_runs_as_it_is() -> None:
     made = cosim("new", "seen", "--from-node", timer, "--from-node", relay)
     assert made.exit_code == 0, made.output
     parts = yaml.safe_load(Path("seen.yaml").read_text())["participants"]
-    assert parts["timer"]["period"] == "20ms"
-    assert parts["timer"]["inputs"] == {"number": "relay.number"}
-    assert parts["relay"]["parameters"]["outputs"]["number"]["topic"] == "sum"
+    assert parts["timer_adapter"]["period"] == "20ms"
+    assert parts["timer_adapter"]["inputs"] == {"number": "relay_adapter.number"}
+    assert parts["relay_adapter"]["parameters"]["outputs"]["number"]["topic"] == "sum"
     assert parts["stand_in"]["outputs"] == {"n": {"type": scenarios.FLOAT, "topic": "/n"}}
     assert cosim("check", "seen.yaml").exit_code == 0
     words = ("run", "seen.yaml", "--shape", "composed", "--out", "out", "--set", "duration=300ms")
@@ -55,7 +55,8 @@ def test_a_scenario_of_two_nodes_is_right_and_runs_as_it_is() -> None:
     summary = read_summary(Path("out"))
     assert summary.repeatable
     counts = {each.name: each.activations for each in summary.participants}
-    assert counts["timer"] > 10 and counts["relay"] == counts["stand_in"] == 2
+    assert counts["timer_adapter"] > 10
+    assert counts["relay_adapter"] == counts["stand_in"] == 2
 
 
 def test_a_lifecycle_node_is_active_when_it_is_looked_at() -> None:
@@ -92,9 +93,9 @@ def generate_launch_description():
     made = cosim("new", "seen", "--from-node", "both.launch.py")
     assert made.exit_code == 0, made.output
     parts = yaml.safe_load(Path("seen.yaml").read_text())["participants"]
-    assert parts["two"]["inputs"] == {"middle": "one.middle"}
-    assert parts["two"]["parameters"]["ros_parameters"] == {"a": 1}
-    assert parts["one"]["parameters"]["outputs"]["middle"]["topic"] == "sum"
+    assert parts["two_adapter"]["inputs"] == {"middle": "one_adapter.middle"}
+    assert parts["two_adapter"]["parameters"]["ros_parameters"] == {"a": 1}
+    assert parts["one_adapter"]["parameters"]["outputs"]["middle"]["topic"] == "sum"
 
 
 def test_a_running_node_is_compared_with_the_scenario(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -102,6 +103,7 @@ def test_a_running_node_is_compared_with_the_scenario(monkeypatch: pytest.Monkey
     script = str(scenarios.NODES / "relay_node.py")
     Path("seen.yaml").write_text(yaml.safe_dump(scenarios.relay(node_name="relay")))
     there = subprocess.Popen([sys.executable, script])
+    twin: subprocess.Popen[bytes] | None = None
     try:
         # On a busy machine the node takes a while to appear.
         checks = (cosim("check", "seen.yaml", "--graph") for _ in range(20))
@@ -113,10 +115,16 @@ def test_a_running_node_is_compared_with_the_scenario(monkeypatch: pytest.Monkey
             "--set",
             "participants.relay.parameters.outputs.sum=total",
         )
+        twin = subprocess.Popen([sys.executable, script])
+        checks = (cosim("check", "seen.yaml", "--graph") for _ in range(20))
+        twice = next((check for check in checks if check.exit_code), None)
     finally:
-        there.kill()
-        there.wait()
+        for process in filter(None, (there, twin)):
+            process.kill()
+            process.wait()
     assert good is not None
+    assert twice is not None
+    assert "participants.relay: 2 nodes are called /relay, of which ROS shows" in twice.output
     assert wrong.exit_code == 1
     assert "parameters.outputs.sum: /relay publishes no topic total" in wrong.output
     alone = cosim("check", "seen.yaml", "--graph")
@@ -129,6 +137,12 @@ def test_a_running_node_is_compared_with_the_scenario(monkeypatch: pytest.Monkey
         ("missing.py", "there is no file missing.py"),
         (f"{sys.executable} -c 'raise SystemExit(\"no luck\")'", "its last line: no luck"),
         ("missing.launch.py", "there is no file missing.launch.py"),
+        (
+            f"{scenarios.NODES / 'composed_node.py'} --ros-args -r __node:=both",
+            "found a second node called /both, beside that of the same process; allowed is one",
+        ),
+        ("ros2 launch missing.launch.py", "there is no file missing.launch.py"),
+        ("ros2 launch lost x.launch.py", "no file x.launch.py of package lost; source its works"),
         ("'", "No closing quotation; allowed is a command line"),
     ],
 )

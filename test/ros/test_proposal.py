@@ -46,10 +46,10 @@ def written(*processes: LookedAt, **settings: Any) -> tuple[dict[str, Any], list
 def test_what_reads_a_topic_is_fed_by_what_writes_it() -> None:
     timed = looked(node("/a", writes=[end("/x")]), timers=[(20 * MS, True), (30 * MS, True)])
     parts, notes = written(timed, looked(node("/b", reads=[end("/x", reliable=False)])))
-    assert (parts["a"]["period"], parts["a"]["offset"]) == ("10ms", "20ms")
-    assert parts["b"]["inputs"] == {"x": "a.x"}
-    assert parts["b"]["parameters"]["inputs"] == {"x": {"topic": "/x", "best_effort": True}}
-    assert "period" not in parts["b"] and not notes
+    assert (parts["a_adapter"]["period"], parts["a_adapter"]["offset"]) == ("10ms", "20ms")
+    assert parts["b_adapter"]["inputs"] == {"x": "a_adapter.x"}
+    assert parts["b_adapter"]["parameters"]["inputs"] == {"x": {"topic": "/x", "best_effort": True}}
+    assert "period" not in parts["b_adapter"] and not notes
 
 
 def test_what_no_node_writes_is_stood_in_for() -> None:
@@ -58,7 +58,7 @@ def test_what_no_node_writes_is_stood_in_for() -> None:
     outputs = parts["stand_in"]["outputs"]
     assert outputs["deep_scan"] == {"type": FLOAT, "topic": "/deep/scan"}
     assert outputs["x"]["topic"] == "/x/stand_in"
-    assert parts["b"]["inputs"] == {"deep_scan": "stand_in.deep_scan", "x": "stand_in.x"}
+    assert parts["b_adapter"]["inputs"] == {"deep_scan": "stand_in.deep_scan", "x": "stand_in.x"}
     assert any("stand_in sends /deep/scan, /x" in note for note in notes)
 
 
@@ -66,21 +66,22 @@ def test_nodes_in_a_circle_have_a_latency() -> None:
     one = looked(node("/a", [end("/y")], [end("/x")]), timers=[(MS, True)])
     two = looked(node("/b", [end("/x")], [end("/y"), end("/z")]))
     parts, _ = written(one, two, looked(node("/c", [end("/z")], [end("/end")])))
-    assert parts["a"]["outputs"]["x"]["latency"] == parts["b"]["outputs"]["y"]["latency"] == "1ms"
-    assert "latency" not in parts["c"]["outputs"]["end"]
+    assert parts["a_adapter"]["outputs"]["x"]["latency"] == "1ms"
+    assert parts["b_adapter"]["outputs"]["y"]["latency"] == "1ms"
+    assert "latency" not in parts["c_adapter"]["outputs"]["end"]
 
 
 def test_what_is_sent_once_to_late_readers_is_declared_so() -> None:
     latched = end("/map", TEXT, latched=True)
     parts, notes = written(looked(node("/a", writes=[latched]), counts={"/map": 1}))
-    assert parts["a"]["outputs"]["map"]["schedule"] == "once"
-    assert parts["a"]["period"] == "100ms" and "nothing activates it" in notes[0]
+    assert parts["a_adapter"]["outputs"]["map"]["schedule"] == "once"
+    assert parts["a_adapter"]["period"] == "100ms" and "nothing activates it" in notes[0]
 
 
 def test_remappings_of_the_command_are_those_of_its_ports() -> None:
     settings = {"remap": {"drive": "/cmd", "service": "/other", "__node": "b", "__ns": "/car"}}
     parts, _ = written(looked(node("/car/b", [end("/cmd")]), timers=[]), **settings)
-    found = parts["car_b"]["parameters"]
+    found = parts["car_b_adapter"]["parameters"]
     assert found["inputs"] == {"cmd": "drive"} and found["node_name"] == "/car/b"
     assert found["remap"] == {"service": "/other"}
 
@@ -88,16 +89,16 @@ def test_remappings_of_the_command_are_those_of_its_ports() -> None:
 def test_nodes_of_one_process_keep_their_names_and_talk() -> None:
     process = looked(node("/a", [end("/x")], [end("/y")]), node("/b", [end("/y")]), timers=None)
     parts, notes = written(process)
-    assert parts["a"]["parameters"]["remap"] == {"b:__node": "b"}
-    assert any("a: its nodes talk by /y, which needs the same number" in note for note in notes)
-    assert parts["a"]["parameters"]["outputs"] == {"y": {"topic": "/y"}}
-    assert parts["a"]["inputs"] == {"x": "stand_in.x"}
+    assert parts["a_adapter"]["parameters"]["remap"] == {"b:__node": "b"}
+    assert any("a_adapter: its nodes talk by /y, which needs the same" in note for note in notes)
+    assert parts["a_adapter"]["parameters"]["outputs"] == {"y": {"topic": "/y"}}
+    assert parts["a_adapter"]["inputs"] == {"x": "stand_in.x"}
     # One that can be led may say any number of things to itself.
     process = looked(node("/a", [], [end("/y")]), node("/b", [end("/y")]), timers=((MS, True),))
     parts, notes = written(process)
     assert not notes
     told = {"topic": "/y", "expect": "any", "take": "last"}
-    assert parts["a"]["parameters"]["outputs"] == {"y": told}
+    assert parts["a_adapter"]["parameters"]["outputs"] == {"y": told}
 
 
 def test_what_cannot_be_repeated_is_noted() -> None:
@@ -106,9 +107,13 @@ def test_what_cannot_be_repeated_is_noted() -> None:
     )
     unknown = looked(node("/b", writes=[end("/x")]), timers=None, counts={"/x": 20})
     parts, notes = written(wall, unknown)
-    assert parts["b"]["period"] == "100ms"
+    assert parts["b_adapter"]["period"] == "100ms"
     told = "\n".join(notes)
-    for text in ("a calls /map/load", "a has a timer of the wall clock", "b: its timers are not"):
+    for text in (
+        "a_adapter calls /map/load",
+        "a_adapter has a timer of the wall clock",
+        "b_adapter: its timers are not",
+    ):
         assert text in told
 
 
@@ -116,12 +121,13 @@ def test_what_a_node_calls_is_what_another_one_offers() -> None:
     route = {"/route": "tf2_msgs/action/LookupTransform"}
     asks = looked(node("/a", calls={**route, "/other": "std_srvs/srv/Empty"}))
     parts, notes = written(asks, looked(node("/b", offers=route)))
-    assert parts["a"]["inputs"] == {"route": "b.route"}
-    assert parts["b"]["inputs"] == {"route": "a.route"}
+    assert parts["a_adapter"]["inputs"] == {"route": "b_adapter.route"}
+    assert parts["b_adapter"]["inputs"] == {"route": "a_adapter.route"}
     tied = {"route": {"action": "/route", "type": route["/route"]}}
-    assert parts["a"]["parameters"]["calls"] == parts["b"]["parameters"]["offers"] == tied
-    assert parts["a"]["period"] == "100ms"
-    assert len(notes) == 1 and "a calls /other" in notes[0]
+    assert parts["a_adapter"]["parameters"]["calls"] == tied
+    assert parts["b_adapter"]["parameters"]["offers"] == tied
+    assert parts["a_adapter"]["period"] == "100ms"
+    assert len(notes) == 1 and "a_adapter calls /other" in notes[0]
 
 
 def test_services_of_a_running_graph_are_compared() -> None:
@@ -136,19 +142,19 @@ def test_services_of_a_running_graph_are_compared() -> None:
     data, _ = proposed("seen", [({"command": ["/bin/true"]}, each) for each in seen])
     scenario = make_scenario(data, "seen")
     graph = check_scenario(scenario, "ros")
-    gate = {"/gate/a/calls/map_load": load["/map/load"]}
+    gate = {"/gate/a_adapter/calls/map_load": load["/map/load"]}
     running = [node("/a", calls={**gate, **route}), node("/b", offers={**load, **route})]
     assert graph_faults(scenario, graph, running) == []
     other = {"/map/load": "std_srvs/srv/Empty", "/more": "std_srvs/srv/Empty"}
     assert graph_faults(scenario, graph, [node("/a", calls=other), node("/b", offers=other)]) == [
-        "participants.a.parameters.calls.map_load: /a calls std_srvs/srv/Empty; the scenario has "
-        "std_srvs/srv/Trigger",
-        "participants.a.parameters.calls.route: /a calls no /route",
-        "participants.a: /a calls /more, which is not in calls; declare it, or name it in "
+        "participants.a_adapter.parameters.calls.map_load: /a calls std_srvs/srv/Empty; the "
+        "scenario has std_srvs/srv/Trigger",
+        "participants.a_adapter.parameters.calls.route: /a calls no /route",
+        "participants.a_adapter: /a calls /more, which is not in calls; declare it, or name it in "
         "allow_services",
-        "participants.b.parameters.offers.map_load: /b offers std_srvs/srv/Empty; the scenario "
-        "has std_srvs/srv/Trigger",
-        "participants.b.parameters.offers.route: /b offers no /route",
+        "participants.b_adapter.parameters.offers.map_load: /b offers std_srvs/srv/Empty; the "
+        "scenario has std_srvs/srv/Trigger",
+        "participants.b_adapter.parameters.offers.route: /b offers no /route",
     ]
 
 
@@ -156,7 +162,7 @@ def test_periods_without_a_common_measure_take_the_smallest() -> None:
     parts, _ = written(
         looked(node("/a", writes=[end("/x")]), timers=[(100 * MS, True), (33_333_333, True)])
     )
-    assert parts["a"]["period"] == "33.333333ms"
+    assert parts["a_adapter"]["period"] == "33.333333ms"
 
 
 def test_a_running_graph_that_differs_is_told_place_by_place() -> None:
@@ -173,19 +179,19 @@ def test_a_running_graph_that_differs_is_told_place_by_place() -> None:
     )
     scenario = make_scenario(data, "seen")
     graph = check_scenario(scenario, "ros")
-    behind = node("/a", writes=[end("/gate/a/out/x")])
+    behind = node("/a", writes=[end("/gate/a_adapter/out/x")])
     assert graph_faults(scenario, graph, [behind, seen]) == [
-        "participants.b.parameters.outputs.y: /b publishes /y without reliable delivery; "
+        "participants.b_adapter.parameters.outputs.y: /b publishes /y without reliable delivery; "
         "best_effort: true accepts that",
-        "participants.b: /b reads /more, which is not an input; declare it, or name it in "
+        "participants.b_adapter: /b reads /more, which is not an input; declare it, or name it in "
         "allow_topics",
     ]
     other = node("/b", [end("/x", TEXT)])
     assert graph_faults(scenario, graph, [other]) == [
-        "participants.a: no node /a runs; there are /b",
-        "participants.b.parameters.inputs.x: /b reads std_msgs/msg/String; the scenario has "
-        "std_msgs/msg/Float64",
-        "participants.b.parameters.outputs.y: /b publishes no topic /y",
+        "participants.a_adapter: no node /a runs; there are /b",
+        "participants.b_adapter.parameters.inputs.x: /b reads std_msgs/msg/String; the scenario "
+        "has std_msgs/msg/Float64",
+        "participants.b_adapter.parameters.outputs.y: /b publishes no topic /y",
     ]
 
 

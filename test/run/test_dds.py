@@ -106,3 +106,5 @@ def test_settings_that_replace_the_profile_are_told() -> None:
     assert dds_notes({"HOME": "/x", "COSIM_KEEP_DDS": "1"}) == []
     (line,) = dds_notes({"ROS_AUTOMATIC_DISCOVERY_RANGE": "LOCALHOST", "HOME": "/x"})
     assert line.startswith("ROS_AUTOMATIC_DISCOVERY_RANGE: set, so the run has no loopback profile")
+    (line,) = dds_notes({"RMW_IMPLEMENTATION": "rmw_other_cpp"})
+    assert line == "RMW_IMPLEMENTATION: rmw_other_cpp may listen at all addresses"

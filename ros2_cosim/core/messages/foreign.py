@@ -136,7 +136,11 @@ class ForeignSettings(Section):
     script: str | None = Field(None, description="Python file, relative to the scenario")
     module: str | None = Field(None, description="Python module, as python -m")
     package: str | None = Field(None, description="ROS package of the executable")
-    executable: str | None = Field(None, description="ROS executable of a sourced workspace")
+    executable: str | None = Field(
+        None,
+        description="ROS executable of a sourced workspace, or the class of a component "
+        "(`my_package::Relay`)",
+    )
     attach: bool = Field(
         False, description="whether the node is started elsewhere; needs node_name"
     )
@@ -234,6 +238,8 @@ class ForeignSettings(Section):
             raise ValueError(f"found {found}; allowed is one of {', '.join(ways)}")
         if (self.package is None) != (self.executable is None):
             raise ValueError("package and executable go together")
+        if self.is_component and self.arguments:
+            raise ValueError("a component has no arguments; allowed are remap and ros_parameters")
         if self.command is not None and not self.command:
             raise ValueError("command is empty")
         if self.attach and self.node_name is None and self.barrier != "none":
@@ -251,6 +257,11 @@ class ForeignSettings(Section):
             if any(output.expect == "any" for output in self.outputs.values()):
                 raise ValueError("expect: any needs a barrier to know that nothing more comes")
         return self
+
+    @property
+    def is_component(self) -> bool:
+        """Whether it is loaded into a container."""
+        return "::" in (self.executable or "")
 
     @property
     def exchanged(self) -> dict[str, ForeignService]:

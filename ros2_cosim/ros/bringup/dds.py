@@ -37,6 +37,7 @@ from ros2_cosim.ros.bringup.domain_lock import own_domain
 from ros2_cosim.ros.node.topics import HORIZON
 
 PROFILE_FILE = "fastdds.xml"
+_FAST = "rmw_fastrtps_cpp"
 #: Variables by which users choose their own DDS settings, which then hold.
 USER_CHOICES = (
     "FASTRTPS_DEFAULT_PROFILES_FILE",
@@ -159,12 +160,19 @@ def _check_middleware(name: str, environment: Mapping[str, str]) -> None:
 def dds_notes(environment: Mapping[str, str]) -> list[str]:
     """What a user should know about the DDS settings of an environment, in lines."""
     found = [name for name in USER_CHOICES if name in environment]
-    if not found:
-        return []
-    return [
-        f"{', '.join(found)}: set, so the run has no loopback profile of its own; it may listen at "
-        "all addresses, and leave shared memory that others can read"
-    ]
+    notes = []
+    if found:
+        notes.append(
+            f"{', '.join(found)}: set, so the run has no loopback profile of its own; it may "
+            "listen at all addresses, and leave shared memory that others can read"
+        )
+    if (middleware := _middleware(environment)) != _FAST:
+        notes.append(f"RMW_IMPLEMENTATION: {middleware} may listen at all addresses")
+    return notes
+
+
+def _middleware(environment: Mapping[str, str]) -> str:
+    return environment.get("RMW_IMPLEMENTATION") or _FAST
 
 
 def dds_environment(
@@ -175,12 +183,12 @@ def dds_environment(
     :raises ConfigurationError: the middleware that it names is not installed
     """
     result = dict(environment)
-    middleware = environment.get("RMW_IMPLEMENTATION") or "rmw_fastrtps_cpp"
-    if middleware != "rmw_fastrtps_cpp":
+    middleware = _middleware(environment)
+    if middleware != _FAST:
         _check_middleware(middleware, environment)
     if keeps_dds(environment):
         return result
-    if middleware != "rmw_fastrtps_cpp":
+    if middleware != _FAST:
         result["ROS_AUTOMATIC_DISCOVERY_RANGE"] = "SUBNET" if network else "LOCALHOST"
         if network:
             result["ROS_STATIC_PEERS"] = ";".join(network.all)

@@ -13,7 +13,7 @@ from tempfile import TemporaryDirectory
 
 import yaml
 
-from ros2_cosim.core.documents.installed import module_command
+from ros2_cosim.core.documents.installed import find_share, module_command
 from ros2_cosim.core.documents.settings import read_section
 from ros2_cosim.core.kernel.errors import ConfigurationError
 from ros2_cosim.core.messages.foreign import ForeignSettings
@@ -40,12 +40,22 @@ def scenario_of_nodes(name: str, commands: Sequence[str], directory: Path) -> tu
     :raises ConfigurationError: a node cannot be started or does not appear
     """
     looked = []
+    owners: dict[str, str] = {}
     for command in commands:
         for words in _command_lines(command, directory):
             where = f"--from-node {shlex.join(words)}"
             data = settings_of(words, where)
             settings = read_section(ForeignSettings, data, origin=where)
-            looked.append((data, look_at(settings, directory, where)))
+            seen = look_at(settings, directory, where)
+            for node in seen.nodes:
+                if node.number > 1 or node.name in owners:
+                    raise ConfigurationError(
+                        f"{where}: found a second node called {node.name}, beside that of "
+                        f"{owners.get(node.name, 'the same process')}; allowed is one: give it "
+                        "another name (--ros-args -r __node:=NAME)"
+                    )
+                owners[node.name] = where
+            looked.append((data, seen))
     scenario, notes = proposed(name, looked)
     text = yaml.safe_dump(scenario, sort_keys=False, allow_unicode=True, width=100)
     head = [f"# Written by cosim new from: {command}" for command in commands]
@@ -59,6 +69,7 @@ def _command_lines(command: str, directory: Path) -> list[list[str]]:
         words = shlex.split(command)
     except ValueError as error:
         raise ConfigurationError(f"{where}: {error}; allowed is a command line") from None
+    words = _without_launch(words, where)
     if not words or not words[0].endswith(_LAUNCH_FILES):
         return [words]
     path = directory / words[0]
@@ -78,10 +89,31 @@ def _command_lines(command: str, directory: Path) -> list[list[str]]:
         except subprocess.TimeoutExpired:
             raise ConfigurationError(f"{where}: does not end within {_LAUNCH_S:g} s") from None
     found = [json.loads(line)["words"] for line in done.stdout.splitlines()]
-    if not found:
+    if not found or done.returncode:
         # What launch says of an error takes several lines; a traceback says it in the last one.
         _, by_launch, said = done.stderr.rpartition("[ERROR]")
         said = said if by_launch else (done.stderr.splitlines() or ["nothing"])[-1]
         said = " ".join(said.split())
-        raise ConfigurationError(f"{where}: it starts no process; launch says: {said}")
+        what = "fails on the way" if found else "starts no process"
+        raise ConfigurationError(f"{where}: it {what}; launch says: {said}")
     return found
+
+
+def _without_launch(words: list[str], where: str) -> list[str]:
+    """The launch file and its arguments, if ``ros2 launch`` would start it; else all words.
+
+    :raises ConfigurationError: the package has no such file
+    """
+    if [Path(word).name for word in words[:2]] != ["ros2", "launch"]:
+        return words
+    rest = words[2:]
+    if len(rest) < 2 or rest[0].endswith(_LAUNCH_FILES):
+        return rest
+    package, name = rest[:2]
+    known = find_share(package, "package.xml")
+    file = next(iter(sorted(known.parent.rglob(name))), None) if known else None
+    if file is None:
+        raise ConfigurationError(
+            f"{where}: found no file {name} of package {package}; source its workspace"
+        )
+    return [str(file), *rest[2:]]

@@ -26,6 +26,7 @@ from ros2_cosim.core.kernel.errors import ConfigurationError, ParticipantError
 from ros2_cosim.core.messages.foreign import ForeignSettings
 from ros2_cosim.ros.bringup.dds import loopback_environment
 from ros2_cosim.ros.bringup.domain_lock import claim
+from ros2_cosim.ros.foreign.component import load_component
 from ros2_cosim.ros.foreign.foreign_lead import Lead
 from ros2_cosim.ros.foreign.foreign_lifecycle import ForeignLifecycle
 from ros2_cosim.ros.foreign.foreign_patience import Patience
@@ -78,15 +79,18 @@ def look_at(settings: ForeignSettings, base_directory: Path, where: str) -> Look
         lead = Lead([], {}, patience.check)
         stack.callback(lead.close)
         command = foreign_command(settings, base_directory, {}, where)
-        led = lead.command(command, seed=0)
+        led = [] if settings.is_component else lead.command(command, seed=0)
         environment = foreign_environment(settings)
         inherited = [lead.there.fileno()]
         process = ForeignProcess(led or command, environment, where, inherited, quiet=True)
         stack.callback(process.close)
         lead.there.close()
         patience.process = process
+        look = _Look(node, executor, lead if led else None, patience)
         try:
-            return _Look(node, executor, lead if led else None, patience).take()
+            if settings.is_component:
+                load_component(node, settings, {}, patience, look.wait)
+            return look.take()
         except ParticipantError as error:
             raise ConfigurationError(f"{where}: {str(error).partition(': ')[2]}") from None
 
@@ -123,7 +127,7 @@ class _Look:
         for each in nodes:
             if f"{each.name}/change_state" in each.offers:
                 life = ForeignLifecycle(
-                    self._node, each.name, "manage", self._patience, self._wait
+                    self._node, each.name, "manage", self._patience, self.wait
                 )  # fmt: skip
                 life.bring_up()
                 self._patience.begin(lambda: "its topics")
@@ -144,7 +148,7 @@ class _Look:
             told = self._lead is None or self._lead.introduced()
             if rest > _SETTLED_S and (told or now - began > _SPINS_S):
                 return found
-            self._wait(lambda: False, _POLL_S)
+            self.wait(lambda: False, _POLL_S)
             if (seen := seen_nodes(self._node)) != found:
                 found, since = seen, monotonic()
 
@@ -160,10 +164,11 @@ class _Look:
             except ConfigurationError:
                 continue
             self._node.create_subscription(kind, end.topic, _counter(counts, end.topic), qos)
-        self._wait(lambda: False, _WATCHED_S)
+        self.wait(lambda: False, _WATCHED_S)
         return counts
 
-    def _wait(self, condition: Callable[[], bool], seconds: float = inf) -> None:
+    def wait(self, condition: Callable[[], bool], seconds: float = inf) -> None:
+        """Handle what arrives until a condition holds, or for so many seconds."""
         deadline = monotonic() + seconds
         while not condition() and monotonic() < deadline:
             self._patience.check()

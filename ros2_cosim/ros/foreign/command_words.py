@@ -61,10 +61,11 @@ def _split(words: Sequence[str]) -> tuple[list[str], list[str]]:
 def _program(words: Sequence[str]) -> tuple[Data, list[str]]:
     """How a program is started, and its arguments."""
     first, *rest = words
-    if (Path(first).suffix == ".py" and which(first) is None) or _names_this_interpreter(first):
-        return {"script": first}, rest
+    # First, for that program may be one of this interpreter.
     if [Path(first).name, *rest[:1]] == ["ros2", "run"] and len(rest) > 2:
         return {"package": rest[1], "executable": rest[2]}, rest[3:]
+    if (Path(first).suffix == ".py" and which(first) is None) or _names_this_interpreter(first):
+        return {"script": first}, rest
     if _is_this_interpreter(first) and rest:
         if rest[0] == "-m" and len(rest) > 1:
             return {"module": rest[1]}, rest[2:]

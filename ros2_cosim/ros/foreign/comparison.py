@@ -86,6 +86,12 @@ class _Comparison:
         if self._node_name not in {node.name for node in self._nodes}:
             there = ", ".join(node.name for node in self._all) or "none"
             return [f"{self._where}: no node {self._node_name} runs; there are {there}"]
+        if twins := [node for node in self._nodes if node.number > 1]:
+            return [
+                f"{self._where}: {node.number} nodes are called {node.name}, of which ROS shows the "
+                "topics of one; allowed is one: end the others, or give them other names"
+                for node in twins
+            ]
         settings = self._settings
         read = {port: (tied.topic, tied.best_effort) for port, tied in settings.inputs.items()}
         written = {port: (tied.topic, tied.best_effort) for port, tied in settings.outputs.items()}

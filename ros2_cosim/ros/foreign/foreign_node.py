@@ -26,6 +26,7 @@ from ros2_cosim.core.messages.foreign import BUNDLE_TYPE, ForeignSettings
 from ros2_cosim.core.messages.namespaces import inside
 from ros2_cosim.core.messages.raw import CarrierCodec
 from ros2_cosim.core.messages.wiring import wire_codec
+from ros2_cosim.ros.foreign.component import load_component
 from ros2_cosim.ros.foreign.foreign_clock import CLOCK_THREAD_LIBRARY, ClockProbe
 from ros2_cosim.ros.foreign.foreign_exchange import (
     Called,
@@ -122,6 +123,7 @@ class ForeignNodeAdapter:
         if settings.use_sim_time and self._first_clock is None and spec.period_ns is not None:
             self._first_clock = max(0, (spec.first_time or 0) - spec.period_ns)
         self._barrier = settings.barrier != "none"
+        self._may_lead = settings.barrier == "lead" and not settings.is_component
         self._patience = Patience(name, patience_s)
         #: The way to a Python program, whether or not it is led.
         self._lead: Lead | None = None
@@ -205,7 +207,7 @@ class ForeignNodeAdapter:
         try:
             command = foreign_command(settings, context.base_directory, self._remappings(), where)
             seed = stream_key(context.run_seed, name, _SEEDS)
-            if led := lead.command(command, seed, leads=settings.barrier == "lead"):
+            if led := lead.command(command, seed, leads=self._may_lead):
                 command, self._lead = led, lead
             environment, there = foreign_environment(settings, seed), lead.there.fileno()
             self._process = ForeignProcess(command, environment, where, [there])
@@ -233,6 +235,9 @@ class ForeignNodeAdapter:
         :raises ParticipantError: it does not appear, or it reads what it is not given
         """
         topics, settings = self._topics, self._settings
+        if settings.is_component:
+            names = self._remappings()
+            load_component(topics.node, settings, names, self._patience, topics.wait_until)
         if not self._is_led():
             self._meet()
         pids = self._pids()
@@ -255,7 +260,7 @@ class ForeignNodeAdapter:
     def _is_led(self) -> bool:
         """Wait until the node appears, and lead it if it can be led."""
         lead, topics, settings = self._lead, self._topics, self._settings
-        if lead is None or settings.barrier != "lead":
+        if lead is None or not self._may_lead:
             return False
         self._patience.begin(self._missing)
         while not lead.introduced():
@@ -555,6 +560,11 @@ class ForeignNodeAdapter:
 
     def _look_around(self) -> None:
         """See with what else than its adapter the node exchanges messages."""
+        if self._barrier and self._led is None and self._topics.has_twin():
+            self._patience.fail(
+                f"another program has a node {self._node_name}, too, and its answers would count: "
+                "end it, or give one of them another node_name"
+            )
         self._hears_itself = self._topics.hears_itself()
         own = [each.name for each in self._exchanges.values()]
         self._called = self._topics.called([*self._settings.allow_services, *own])

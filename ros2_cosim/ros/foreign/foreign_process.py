@@ -12,16 +12,20 @@ import threading
 from collections.abc import Collection, Mapping
 from contextlib import suppress
 from functools import partial
+from importlib.util import find_spec
 from pathlib import Path
+from typing import Any
 
 from ros2_cosim.core.documents.files import cause_of
-from ros2_cosim.core.documents.installed import find_executable, module_command
+from ros2_cosim.core.documents.installed import find_executable, find_share, module_command
 from ros2_cosim.core.kernel.errors import ConfigurationError
 from ros2_cosim.core.messages.foreign import ForeignSettings
 from ros2_cosim.core.process.processes import end_with_parent
 
 #: How long the process may take to end in order before it is killed.
 GRACE_S = 3.0
+#: The package of the program that loads components, and the kind of the list of those.
+_CONTAINERS = "rclcpp_components"
 #: So many values has PYTHONHASHSEED.
 _HASH_SEEDS = 2**32
 
@@ -128,6 +132,10 @@ def foreign_command(
         command = [sys.executable, str(path)]
     elif settings.module is not None:
         command = module_command(settings.module)
+    elif settings.is_component:
+        space, _, base = container_name({**settings.remap, **remappings}).rpartition("/")
+        container = _container(settings, where)
+        return [container, "--ros-args", "-r", f"__node:={base}", "-r", f"__ns:={space or '/'}"]
     else:
         assert settings.package is not None and settings.executable is not None
         command = [str(_executable(settings.package, settings.executable, where))]
@@ -140,12 +148,24 @@ def ros_arguments(settings: ForeignSettings, remappings: Mapping[str, str]) -> l
     arguments = []
     for name, target in {**settings.remap, **remappings}.items():
         arguments += ["-r", f"{name}:={target}"]
-    parameters = dict(settings.ros_parameters)
-    if settings.use_sim_time:
-        parameters["use_sim_time"] = True
-    for name, value in parameters.items():
+    for name, value in node_parameters(settings).items():
         arguments += ["-p", f"{name}:={json.dumps(value)}"]
     return arguments
+
+
+def node_parameters(settings: ForeignSettings) -> dict[str, Any]:
+    """The ROS parameters of a node by their full names."""
+    clock = {"use_sim_time": True} if settings.use_sim_time else {}
+    return {**settings.ros_parameters, **clock}
+
+
+def container_name(remappings: Mapping[str, str]) -> str:
+    """The full name of the container of a component; looks at the graph leave it out.
+
+    :param remappings: of the component's names, ``__node`` and ``__ns`` among them
+    """
+    space = remappings.get("__ns", "").rstrip("/")
+    return f"{space}/_{remappings.get('__node', 'component')}_container"
 
 
 def foreign_environment(settings: ForeignSettings, seed: int = 0) -> dict[str, str]:
@@ -170,3 +190,25 @@ def _executable(package: str, executable: str, where: str) -> Path:
         f"{where}: package: found no executable '{executable}' of package '{package}'; source "
         "its workspace"
     )
+
+
+def _container(settings: ForeignSettings, where: str) -> str:
+    """The program of a component's container.
+
+    :raises ConfigurationError: there is no such component, or no container
+    """
+    package, wanted = str(settings.package), settings.executable
+    index = find_share("ament_index", f"resource_index/{_CONTAINERS}/{package}")
+    lines = index.read_text().split() if index else []
+    there = [line.partition(";")[0] for line in lines]
+    if wanted not in there:
+        raise ConfigurationError(
+            f"{where}: executable: found no component '{wanted}' of package '{package}'; it has "
+            f"{', '.join(there) or 'none'}: source its workspace"
+        )
+    if find_spec("composition_interfaces") is None:
+        raise ConfigurationError(
+            f"{where}: executable: a component needs the package composition_interfaces, which is "
+            "not installed: source a ROS 2 installation"
+        )
+    return str(_executable(_CONTAINERS, "component_container", where))

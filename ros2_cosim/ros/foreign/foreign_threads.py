@@ -17,8 +17,11 @@ from pathlib import Path
 from typing import Final
 
 _PROC = Path("/proc")
-#: Fast DDS names its threads, with this in front; those of another middleware count as the node's.
+#: Fast DDS names its threads, with this in front.
 _MIDDLEWARE = "dds."
+#: Those of Cyclone DDS (eclipse-cyclonedds/cyclonedds, 5041f356, src/core/ddsi/src/q_init.c); those
+#: of another middleware count as the node's.
+_CYCLONE = frozenset("dq.builtins dq.user fsm gc lease recv recvMC recvUC tev xmit.user".split())
 #: So many activations are looked at from the first one on, later each of so many: a look takes
 #: some tenths of a millisecond.
 _FIRST_LOOKS = 20
@@ -241,12 +244,17 @@ def _pids() -> list[int]:
 
 
 def _has_middleware(pid: int) -> bool:
-    return any(_name(pid, thread).startswith(_MIDDLEWARE) for thread in _threads(pid))
+    return any(_is_middleware(pid, thread) for thread in _threads(pid))
 
 
 def _own_threads(pid: int) -> list[str]:
     """The threads of a process that the middleware has not made."""
-    return [t for t in _threads(pid) if not _name(pid, t).startswith(_MIDDLEWARE)]
+    return [t for t in _threads(pid) if not _is_middleware(pid, t)]
+
+
+def _is_middleware(pid: int, thread: str) -> bool:
+    name = _name(pid, thread).strip()
+    return name.startswith(_MIDDLEWARE) or name in _CYCLONE
 
 
 def _threads(pid: int) -> list[str]:

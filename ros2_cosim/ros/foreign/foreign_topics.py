@@ -11,6 +11,7 @@ which has been sent right behind the first one and is taken at a later look.
 
 from __future__ import annotations
 
+import os
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import suppress
@@ -35,8 +36,9 @@ _POLL_S = 0.1
 _CALLS_AT_ONCE = 8
 #: Larger messages are cut to pieces on the wire: a small request could overtake them.
 _LARGE = 32_768
-#: Topics that every node reads or writes.
-COMMON = ("/parameter_events", "/rosout")
+#: Topics that every node reads or writes; the first one it writes in any case.
+_OF_EACH_NODE = "/parameter_events"
+COMMON = (_OF_EACH_NODE, "/rosout")
 #: Topics and services of an action have this behind its name.
 ACTION = "/_action/"
 _INPUT_QOS = data_qos(latched=True)
@@ -271,6 +273,18 @@ class ForeignTopics:
         if not theirs or not mine:
             return None
         return process_of_endpoint(bytes(theirs.pop()), bytes(mine.pop()))
+
+    def has_twin(self) -> bool:
+        """Whether several other programs of this machine have a node of the foreign node's name."""
+        ends = self.node.get_publishers_info_by_topic(_OF_EACH_NODE)
+        own = self.node.get_fully_qualified_name()
+        gids = [(node_of(end), bytes(end.endpoint_gid)) for end in ends]
+        mine = next((gid for name, gid in gids if name == own), b"")
+        those = [gid for name, gid in gids if name == self.node_name]
+        # Where one was killed, others take it for there for a while. Nodes of this process do not
+        # answer while it waits.
+        there = {process_of_endpoint(gid, mine) for gid in those} if len(those) > 1 else set()
+        return len(there - {None, os.getpid()}) > 1
 
     def best_effort(self, port: str) -> bool:
         """Whether a reader of an input port does without reliable delivery."""

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Iterable, Mapping
 from typing import NamedTuple
 
@@ -13,9 +14,9 @@ from rclpy.topic_endpoint_info import TopicEndpointInfo
 from ros2_cosim.ros.foreign.foreign_topics import ACTION, COMMON
 from ros2_cosim.ros.node.writers import node_of
 
-#: Services of every node begin with its name and end with one of these.
 #: The service of an action by which it is known, and what the type of that has behind its own.
 _GOAL_SERVICE, _GOAL_SUFFIX = "send_goal", "_SendGoal"
+#: Services of every node begin with its name and end with one of these.
 _NODE_SERVICES = (
     "describe_parameters",
     "get_parameter_types",
@@ -39,7 +40,8 @@ class SeenEnd(NamedTuple):
 class SeenNode(NamedTuple):
     """A node by its full name, without what every node has and without the ends of actions.
 
-    ``offers`` and ``calls`` are services and actions -> their types.
+    ``offers`` and ``calls`` are services and actions -> their types. ``number`` nodes have that
+    name: the middleware tells services and topics of one of them.
     """
 
     name: str
@@ -47,17 +49,15 @@ class SeenNode(NamedTuple):
     writes: tuple[SeenEnd, ...]
     offers: Mapping[str, str]
     calls: Mapping[str, str]
+    number: int = 1
 
 
 def seen_nodes(watcher: Node) -> list[SeenNode]:
     """The other nodes of the graph, sorted by name; of those that go meanwhile what is left."""
     own = watcher.get_fully_qualified_name()
-    places = {
-        f"{space.rstrip('/')}/{name}": (name, space)
-        for name, space in watcher.get_node_names_and_namespaces()
-    }
+    places = Counter(watcher.get_node_names_and_namespaces())
     found = []
-    for full, place in sorted(places.items()):
+    for full, place in sorted((f"{p[1].rstrip('/')}/{p[0]}", p) for p in places):
         if full == own or place[0].startswith("_"):
             continue
         reads = _names(watcher.get_subscriber_names_and_types_by_node, place)
@@ -71,6 +71,7 @@ def seen_nodes(watcher: Node) -> list[SeenNode]:
                 _ends(full, writes, watcher.get_publishers_info_by_topic),
                 _services(full, offers),
                 _services(full, {name: calls[name] for name in calls.keys() - offers.keys()}),
+                places[place],
             )
         )
     return found

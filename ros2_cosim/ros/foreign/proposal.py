@@ -118,7 +118,8 @@ def proposed(name: str, looked: Sequence[tuple[Data, LookedAt]]) -> tuple[Data, 
     """
     placed, taken = [], {STAND_IN}
     for settings, seen in looked:
-        participant = _unique(_word(seen.main.name), taken)
+        # Not its own name alone, which the ROS node of the participant would have, too.
+        participant = _unique(f"{_word(seen.main.name)}_adapter", taken)
         placed.append(_Placed(participant, settings, seen, _ports(seen.reads), _ports(seen.writes)))
     writers: dict[str, list[_Placed]] = {}
     for each in placed:

@@ -1,17 +1,23 @@
 # SPDX-License-Identifier: Apache-2.0
 """Starts a launch file, and prints a line of JSON for each process: its words.
 
-It ends the launch when nothing more has been started for a while.
+Of a container it prints the words of each component instead, as ``ros2 run`` would have them, and
+leaves the container empty. It ends the launch when nothing more has been started for a while.
 """
 
 from __future__ import annotations
 
 import json
 import sys
+from collections.abc import Callable, Iterator
+from contextlib import suppress
+from pathlib import Path
 from typing import Any
 
 #: Wall time [s] in which the processes of a launch file start.
 _STARTED_S = 3.0
+#: How the names of programs begin that load components.
+_CONTAINER = "component_container"
 
 
 def main(arguments: list[str]) -> int:
@@ -35,12 +41,17 @@ def main(arguments: list[str]) -> int:
     path, *values = arguments
     told, sys.stdout = sys.stdout, sys.stderr  # launch prints what the processes do
 
+    def say(words: list[str]) -> None:
+        print(json.dumps({"words": words}), file=told, flush=True)
+
     def tell(event: Any, context: Any) -> None:
-        print(json.dumps({"words": list(event.cmd)}), file=told, flush=True)
+        if not Path(event.cmd[0]).name.startswith(_CONTAINER):
+            say(list(event.cmd))
 
     def end(context: Any) -> None:
         context.emit_event_sync(Shutdown(reason="all is seen"))
 
+    _tell_components(say)
     service = LaunchService(argv=values, noninteractive=True)
     source = AnyLaunchDescriptionSource(path)
     named = [(name, value) for name, _, value in (v.partition(":=") for v in values)]
@@ -54,6 +65,34 @@ def main(arguments: list[str]) -> int:
         )
     )
     return int(service.run())
+
+
+def _tell_components(say: Callable[[list[str]], None]) -> None:
+    """Say what launch would load into containers, and let it load nothing."""
+    with suppress(ImportError):  # there is launch, but not launch_ros
+        from launch_ros.actions import load_composable_nodes
+
+        request_of = load_composable_nodes.get_composable_node_load_request
+
+        def tell(description: Any, context: Any) -> None:
+            request = request_of(description, context)
+            if request is not None:  # its condition holds
+                say(list(_words(request)))
+
+        load_composable_nodes.get_composable_node_load_request = tell
+
+
+def _words(request: Any) -> Iterator[str]:
+    from rclpy.parameter import parameter_value_to_python
+
+    yield from ("ros2", "run", request.package_name, request.plugin_name, "--ros-args")
+    rules = [f"__node:={request.node_name}"] if request.node_name else []
+    rules += [f"__ns:={request.node_namespace}"] if request.node_namespace else []
+    for rule in (*rules, *request.remap_rules):
+        yield from ("-r", rule)
+    for each in request.parameters:
+        value = json.dumps(parameter_value_to_python(each.value))
+        yield from ("-p", f"{each.name}:={value}")
 
 
 if __name__ == "__main__":

@@ -1,0 +1,109 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A component that is loaded into its own container, as a participant."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+from runs.cosim_process import ROOT, cosim, user_environment
+from support import gate_scenarios as scenarios
+from support.busy_machine import busy_machine
+from support.message_build import build_messages, set_variables
+from support.patience import HANG_S
+
+from ros2_cosim.core.record.summary import read_summary
+
+pytest.importorskip("rclpy")
+pytest.importorskip("ros2_cosim.msg", reason="generated messages are not built")
+
+PARTS = ROOT / "test" / "support" / "composition"
+
+
+@pytest.fixture(scope="module")
+def prefix(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, dict[str, str]]:
+    """A workspace with a container, a component, and the services between them."""
+    place = tmp_path_factory.mktemp("prefix")
+    built = build_messages(PARTS / "composition_interfaces", place)
+    program = place / "lib" / "rclcpp_components" / "component_container"
+    program.parent.mkdir()
+    program.write_text(f"#!{sys.executable}\n{(PARTS / 'container.py').read_text()}")
+    program.chmod(0o755)
+    index = place / "share/ament_index/resource_index/rclcpp_components"
+    index.mkdir(parents=True, exist_ok=True)
+    (index / "parts").write_text("parts::Relay;lib/libparts.so\nparts::Lost;lib/libparts.so\n")
+    return place, built["variables"]
+
+
+@pytest.fixture
+def environment(prefix: tuple[Path, dict[str, str]], tmp_path: Path) -> Iterator[dict[str, str]]:
+    """That of a user who has sourced it."""
+    with user_environment(tmp_path / "logs") as found:
+        set_variables(found, prefix[1])
+        yield found
+
+
+def told(environment: dict[str, str], place: Path, *words: str) -> subprocess.CompletedProcess[str]:
+    command = [sys.executable, "-m", "ros2_cosim.cli.main", *words]
+    return subprocess.run(
+        command, env=environment, cwd=place, capture_output=True, text=True, timeout=HANG_S,
+        check=False,
+    )  # fmt: skip
+
+
+def test_a_component_has_the_trace_of_the_same_node_in_a_program(
+    environment: dict[str, str], tmp_path: Path
+) -> None:
+    def trace(name: str, data: dict[str, Any], shape: str) -> str:
+        (tmp_path / f"{name}.yaml").write_text(yaml.safe_dump(data))
+        out = tmp_path / name
+        result = cosim(environment, tmp_path / f"{name}.yaml", "--shape", shape, "--out", out)
+        assert result.code == 0, result
+        summary = read_summary(out)
+        assert summary.repeatable, summary.not_repeatable_reason
+        return summary.trace_sha256
+
+    loaded = scenarios.relay()
+    settings = loaded["participants"]["relay"]["parameters"]
+    del settings["script"]
+    settings |= {
+        "package": "parts",
+        "executable": "parts::Relay",
+        "node_name": "/cars/one",
+        "ros_parameters": {"share": 0.75},
+    }
+    first = trace("program", scenarios.relay(), "composed")
+    assert trace("loaded", loaded, "composed") == first
+    with busy_machine():
+        assert trace("busy", loaded, "ros") == first
+
+
+def test_what_is_loaded_becomes_a_scenario_that_runs(
+    environment: dict[str, str], tmp_path: Path
+) -> None:
+    words = "ros2 run parts parts::Relay --ros-args -r __node:=one -r number:=/n -p share:=0.25"
+    made = told(environment, tmp_path, "new", "seen", "--from-node", words)
+    assert made.returncode == 0, made
+    parts = yaml.safe_load((tmp_path / "seen.yaml").read_text())["participants"]
+    parameters = parts["one_adapter"]["parameters"]
+    assert parameters["executable"] == "parts::Relay"
+    assert parameters["ros_parameters"] == {"share": 0.25}
+    assert parameters["inputs"] == {"n": "number"}
+    out = tmp_path / "out"
+    ran = cosim(environment, tmp_path / "seen.yaml", "--shape", "composed", "--out", out)
+    assert ran.code == 0, ran
+    assert read_summary(out).repeatable
+
+
+def test_what_cannot_be_loaded_is_one_line(environment: dict[str, str], tmp_path: Path) -> None:
+    where = "ros2 run parts parts::Lost"
+    lost = told(environment, tmp_path, "new", "seen", "--from-node", where)
+    assert lost.stderr == (
+        f"cosim: --from-node {where}: the container cannot load parts::Lost: Failed to find class "
+        "parts::Lost\n"
+    )
