@@ -20,6 +20,7 @@ from ros2_cosim.world.headless.blueprints import FRICTION_TRIGGER, LIBRARY, SPEC
 from ros2_cosim.world.headless.body import VehicleBody
 from ros2_cosim.world.headless.contact import contact
 from ros2_cosim.world.headless.debug_shapes import DebugShapes
+from ros2_cosim.world.headless.lamp_places import lamps_of
 from ros2_cosim.world.headless.meshes import of_mesh
 from ros2_cosim.world.headless.signals import LightActor, SignActor, Signals
 from ros2_cosim.world.headless.skeleton import BonePose
@@ -27,7 +28,7 @@ from ros2_cosim.world.headless.snapshot import ActorState
 from ros2_cosim.world.headless.standing_boxes import StandingBoxes
 from ros2_cosim.world.headless.street_lights import StreetLights
 from ros2_cosim.world.headless.sway import Sway
-from ros2_cosim.world.headless.things import Things
+from ros2_cosim.world.headless.things import MapPart, Things
 from ros2_cosim.world.headless.walkers import WalkerActor
 from ros2_cosim.world.headless.wire_types import (
     ORIGIN,
@@ -133,7 +134,7 @@ class World:
         # To report: actor -> other -> impulse; below 0: what stands there and has this label.
         self._contacts: dict[int, dict[int, Vector]] = {}
         self.things = Things(network)
-        self.lamps = StreetLights(self.things)
+        self.lamps = StreetLights(self.things, self._made_lamps)
         make = self._make_scenery if self.has_scenery else None
         self.standing = StandingBoxes(network, self.things, make)
         self.shapes = DebugShapes()
@@ -570,6 +571,10 @@ class World:
         return Vector(start.x, start.y, z) if 0.0 <= start.z - z <= distance else None
 
     # Internals ---------------------------------------------------------------------------
+
+    def _made_lamps(self) -> Iterator[MapPart]:
+        named = self.things.shown()
+        return lamps_of(self.network, named) if self.has_scenery else iter(())
 
     def _make_scenery(self) -> None:
         if self.scenery_maker is not None:

@@ -33,7 +33,7 @@ class SceneryLayer(NamedTuple):
 class Scenery(NamedTuple):
     """What stands beside the roads of a map.
 
-    :ivar parts: each thing
+    :ivar parts: each thing but the street lamps, which come before them and have their names
     :ivar solid: what rays and cameras see
     :ivar details: what lies in the faces of that, for cameras that are near
     :ivar blocks: boxes in the map frame that vehicles collide with, and the numbers of their parts
@@ -61,9 +61,12 @@ def scenery_of(network: RoadNetwork, opendrive: str, ground: MapGround, things: 
         squares = FreeGround(paved)
         for thing in things.shown():
             squares.take(_covered(thing.pose, thing.half))
-        placed = SceneryLayout(network, squares, ground.land.height, seed_of(opendrive)).fill()
+        placed = SceneryLayout(
+            network, squares, ground.land.height, seed_of(opendrive), things.made_lamps()
+        ).fill()
     world = [_triangles(each) for each in placed]
-    parts = [_part(each, points) for each, points in zip(placed, world, strict=True)]
+    lamps = len(things.made_lamps())
+    parts = [_part(*each) for each in zip(placed[lamps:], world[lamps:], strict=True)]
     marks = _marks(placed)
     points = np.concatenate([*world, np.zeros((0, 3, 3))])
     solid, details = (_layer(points, marks, is_detail) for is_detail in (False, True))
@@ -128,10 +131,8 @@ def _part(placed: Placed, world: Floats) -> MapPart:
     foot = np.array(placed.place) + middle[0] * ahead + middle[1] * right
     foot[2] += low[2]
     pose = Transform(Vector(*foot.tolist()), Rotation(0.0, placed.heading * 180.0 / PI, 0.0))
-    half, lamp = Vector(*(0.5 * (high - low)).tolist()), None
-    if placed.form.lamp is not None:
-        lamp = Vector(*_in_world(placed, np.array(placed.form.lamp)).tolist())
-    return MapPart(placed.name, placed.form.label, pose, half, lamp)
+    half = Vector(*(0.5 * (high - low)).tolist())
+    return MapPart(placed.name, placed.form.label, pose, half)
 
 
 def _along(points: Floats, axis: Floats) -> Floats:
