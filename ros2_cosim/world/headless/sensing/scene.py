@@ -132,6 +132,7 @@ class SceneBuilder:
                 self._scenery = scenery_of(
                     world.network, world.opendrive, self._ground, world.things
                 )
+                self._ground = self._scenery.ground
             self._map = None
             self._shapes.clear()
         scenery = self._scenery

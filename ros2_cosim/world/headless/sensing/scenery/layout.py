@@ -48,12 +48,16 @@ Height = Callable[[float, float], float]
 
 
 class Placed(NamedTuple):
-    """A form in the world: where its origin is, in CARLA's frame [m], and its direction [rad]."""
+    """A form in the world: where its origin is, in CARLA's frame [m], and its direction [rad].
+
+    :ivar is_loose: it stands on hills, too
+    """
 
     name: str
     form: SolidFigure
     place: Point
     heading: float
+    is_loose: bool = False
 
 
 class _Frontage(NamedTuple):
@@ -104,6 +108,8 @@ class SceneryLayout:
         self._height = height
         self._seed = seed
         self.placed: list[Placed] = []
+        #: Points (n, 2) of what stands on level ground.
+        self.level: list[Floats] = [np.zeros((0, 2))]
         self._lots: list[_Lot] = []
         self._first_landmark = 0
         for lamp in lamps:
@@ -140,7 +146,7 @@ class SceneryLayout:
         return self.placed
 
     def _put(self, name: str, form: SolidFigure, x: float, y: float, heading: float) -> None:
-        self.placed.append(Placed(name, form, (x, y, self._height(x, y)), heading))
+        self.placed.append(Placed(name, form, (x, y, self._height(x, y)), heading, is_loose=True))
 
     def _frontage(self, road: Road, side: int, s: float) -> _Frontage:
         right, left = road.lanes.edges(s)
@@ -183,7 +189,9 @@ class SceneryLayout:
         half, back = 0.5 * width, away + depth
         if not self._ground.is_free(front.covered((0.0 - half, half), (away, back)), _HOUSE_ROOM):
             return
-        self._ground.take(front.covered((-1.0 - half, half + 1.0), (away - 1.0, back + 1.0)))
+        covered = front.covered((-1.0 - half, half + 1.0), (away - 1.0, back + 1.0))
+        self._ground.take(covered)
+        self.level.append(covered)
         corners = [front.at(x, y) for x in (0.0 - half, half) for y in (away, back)]
         # The floor is at the lowest corner: on a slope the rest of the house is in the ground.
         floor = min(self._height(x, y) for x, y in corners)
@@ -361,4 +369,5 @@ class SceneryLayout:
             return False
         self.placed.append(Placed(name, form, (*place, top + 0.02), turn))
         self._ground.take(area)
+        self.level.append(area)
         return True
