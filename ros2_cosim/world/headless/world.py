@@ -454,7 +454,8 @@ class World:
     def apply_walker_control(self, actor_id: int, control: WalkerControl) -> None:
         """Set a walker's control; it holds until changed."""
         _require_below(_MAX_SPEED, "direction", control.direction)
-        self.require_walker(actor_id).control = control
+        walker = self.require_walker(actor_id)
+        walker.control, walker.is_guided = control, False
 
     def follow_navigation(self, actor_id: int, feet: Transform, speed: float) -> None:
         """Put a walker where a client's navigation wants it.
@@ -507,12 +508,25 @@ class World:
             vehicle.body.step(dt, vehicle.control)
         for walker in self._walkers.values():
             if walker.simulates_physics:
+                start = walker.state.transform.location
                 walker.step(dt, self.gravity)
+                self._stop_walker(walker, start)
         for actor, other, impulse in collisions.resolve(self.collidable()):
             self._contacts.setdefault(actor, {}).setdefault(other, impulse)
         for vehicle in vehicles:
             near = self.standing.near(vehicle)
             for actor, other, impulse in collisions.resolve_standing(vehicle, near):
+                self._contacts.setdefault(actor, {}).setdefault(other, impulse)
+
+    def _stop_walker(self, walker: WalkerActor, start: Vector) -> None:
+        """Keep someone who has walked from a place from passing through what stands there."""
+        place = walker.state.transform.location
+        way = abs(place.x - start.x) + abs(place.y - start.y)
+        if way == 0.0 or walker.is_guided:
+            return
+        near = self.standing.before(walker, way)
+        if near:
+            for actor, other, impulse in collisions.walk_against(walker, start, near):
                 self._contacts.setdefault(actor, {}).setdefault(other, impulse)
 
     def _feel_triggers(self) -> None:
