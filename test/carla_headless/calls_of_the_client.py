@@ -151,6 +151,8 @@ def test_street_lights_are_switched_one_by_one_and_all_clients_know(
     # The head of a lamp that the map names is on top of its pole; others have an arm.
     boxes = {box.location.x for box in world.get_level_bbs(carla.CityObjectLabel.Poles)}
     assert len([light for light in lights if light.location.x in boxes]) > 100
+    # Those of scenery are known before it is made.
+    assert len(lamps.get_all_lights()) == len(lights) > 200
     first.turn_on()
     first.set_intensity(500.0)
     second.set_color(carla.Color(10, 20, 30))
@@ -198,8 +200,7 @@ def test_street_lights_are_switched_one_by_one_and_all_clients_know(
     _told(client, lambda: seen(fourth).intensity == 12.0)
     assert [s.intensity for s in theirs.get_light_state([seen(first), seen(second)])] == [9.0, 9.0]
     assert seen(third).intensity == 11.0 and not seen(fourth).is_on
-    # Lamps of the scenery are lights from its making on.
-    assert len(theirs.get_turned_off_lights()) == len(theirs.get_all_lights()) - 2
+    assert len(theirs.get_turned_off_lights()) == len(lights) - 2
 
 
 def test_lamps_follow_the_sun_and_light_the_street(client: Any, lamps: Any) -> None:

@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 from support.headless_process import HIGHWAY, TOWN
 
 from ros2_cosim.world.headless.labels import (
+    ANY,
     BRIDGES,
     BUILDINGS,
     CARS,
@@ -185,15 +186,28 @@ def test_a_road_over_another_one_has_a_bridge() -> None:
     assert hit(lane_places(world), over(deck)) == 0
 
 
-def test_lamps_of_the_scenery_are_lights_that_burn_at_night() -> None:
-    world = World(TOWN.read_text(encoding="utf-8"), 0.05, has_scenery=True)
-    named = len(world.lamps.states())
-    SceneBuilder().complete(world)
+def test_lamps_of_the_scenery_are_lights_from_the_first_question_on() -> None:
+    text = TOWN.read_text(encoding="utf-8")
+    world = World(text, 0.05, has_scenery=True)
+    named = len(world.lamps.states()) - len(world.things.made_lamps())
     lights = world.lamps.states()
-    assert len(lights) > named + 40
+    assert len(lights) > named + 40 and named == len(World(text, 0.05).lamps.states())
+    # For that no scenery is made; when it is, lights have the same numbers in the same places, and
+    # so they do where it comes first.
+    assert not world.things.parts()
+    SceneBuilder().complete(world)
+    other = World(text, 0.05, has_scenery=True)
+    SceneBuilder().complete(other)
+    assert world.lamps.states() == lights == other.lamps.states()
+    names = [[(t.id, t.name, t.pose) for t in each.things.labelled(ANY)] for each in (world, other)]
+    assert names[0] == names[1]
     assert not world.lamps.burning()
     world.lamps.follow_sun(-10.0)
     assert len(world.lamps.burning()) == len(lights)
+    # Those that nobody had asked for before sunset burn, too.
+    late = World(text, 0.05, has_scenery=True)
+    late.lamps.follow_sun(-10.0)
+    assert late.lamps.burning() == world.lamps.burning()
     # They hang above sidewalks, or beside them.
     for light in lights[named:]:
         x, y, z = light.location

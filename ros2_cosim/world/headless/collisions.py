@@ -10,13 +10,16 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Final
 
+from ros2_cosim.core.kernel.exactmath import sqrt
 from ros2_cosim.world.geometry import frames
 from ros2_cosim.world.headless.actors import Actor, VehicleActor
 from ros2_cosim.world.headless.contact import BoxContact, contact
 from ros2_cosim.world.headless.standing_boxes import StandingBox
+from ros2_cosim.world.headless.walkers import MASS, WalkerActor
 from ros2_cosim.world.headless.wire_types import Vector
 
 RESTITUTION: Final = 0.1  # of car bodies at more than walking speed
+_STRIDE: Final = 0.2  # m, after which a walker looks whether it has met something
 
 
 def resolve(actors: Sequence[Actor]) -> list[tuple[int, int, Vector]]:
@@ -57,6 +60,39 @@ def resolve_standing(
         if impulse > 0.0:
             push = frames.vector_to_carla(impulse * found.normal_x, impulse * found.normal_y, 0.0)
             events.append((vehicle.id, each.id, Vector(0.0 - push[0], 0.0 - push[1], push[2])))
+    return events
+
+
+def walk_against(
+    walker: WalkerActor, start: Vector, standing: Sequence[StandingBox]
+) -> list[tuple[int, int, Vector]]:
+    """Let someone who has walked from a place stop at what stands fast, and go on along it.
+
+    :returns: as ``resolve``, of the walker only
+    """
+    events = []
+    end = walker.state.transform
+    dx, dy = end.location.x - start.x, end.location.y - start.y
+    parts = int(sqrt(dx * dx + dy * dy) / _STRIDE) + 1
+    # Fences are thin: not the end alone counts.
+    for part in range(1, parts + 1):
+        share = part / parts
+        x, y = start.x + share * dx, start.y + share * dy
+        if part < parts:
+            walker.place(end._replace(location=end.location._replace(x=x, y=y)))
+        else:
+            walker.place(end)
+        for each in standing:
+            found = contact(walker.box(), each.hull)
+            if found is None:
+                continue
+            closing = walker.stop(*found)
+            if closing > 0.0:
+                push = MASS * closing
+                x, y, z = frames.vector_to_carla(push * found.normal_x, push * found.normal_y, 0.0)
+                events.append((walker.id, each.id, Vector(0.0 - x, 0.0 - y, z)))
+        if events:
+            break
     return events
 
 

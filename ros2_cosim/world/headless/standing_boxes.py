@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """What stands beside the roads and can be hit: things that the map names, and scenery.
 
-Only vehicles that leave the carriageway look for it. Scenery, which takes long to make, is made
-when the first one does, if no sensor has made it before.
+Vehicles that leave the carriageway look for it, and people. Scenery, which takes long to make, is
+made when the first one leaves the lanes, if no sensor has made it before.
 """
 
 from __future__ import annotations
@@ -15,6 +15,7 @@ from ros2_cosim.world.headless.actors import VehicleActor, box_at
 from ros2_cosim.world.headless.contact import OrientedBox
 from ros2_cosim.world.headless.labels import SIDEWALKS, TERRAIN, WATER
 from ros2_cosim.world.headless.things import Thing, Things
+from ros2_cosim.world.headless.walkers import WalkerActor
 from ros2_cosim.world.road import RoadNetwork
 
 #: Vehicles pass over what is no higher [m], and under what is so far above the ground.
@@ -89,10 +90,22 @@ class StandingBoxes:
         """What may touch a vehicle that moves."""
         if vehicle.body.velocity() == (0.0, 0.0) or not self._leaves(vehicle):
             return []
+        self._be_made()
+        return self._around(vehicle.box(), 0.0)
+
+    def before(self, walker: WalkerActor, way: float) -> list[StandingBox]:
+        """What may touch someone who walks, on the last so much of the way [m]."""
+        if not walker.is_on_lane:
+            self._be_made()
+        return self._around(walker.box(), way)
+
+    def _be_made(self) -> None:
         if not self._is_made and self._make is not None:
             self._make()
-        box = vehicle.box()
-        reach = box.half_length + box.half_width
+
+    def _around(self, box: OrientedBox, more: float) -> list[StandingBox]:
+        """The boxes in squares of ground around another one, and so much more [m]."""
+        reach = box.half_length + box.half_width + more
         found: dict[int, StandingBox] = {}
         for i in range(int((box.x - reach) // _CELL), int((box.x + reach) // _CELL) + 1):
             for j in range(int((box.y - reach) // _CELL), int((box.y + reach) // _CELL) + 1):

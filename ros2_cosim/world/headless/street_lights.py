@@ -7,11 +7,12 @@ for all anew in a frame whose snapshot says that another has changed them.
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterable
 from typing import Final, NamedTuple
 
 from ros2_cosim.core.kernel.errors import CosimError
 from ros2_cosim.world.headless.materials import Colour
-from ros2_cosim.world.headless.things import Thing, Things
+from ros2_cosim.world.headless.things import MapPart, Thing, Things
 from ros2_cosim.world.headless.wire_types import Vector
 
 STREET: Final = 2
@@ -41,23 +42,29 @@ class StreetLights:
 
     While ``day_night_cycle`` is on, sunset switches all on and sunrise all off, as in CARLA.
 
+    :param make: the lamps of the scenery, which are looked for when lights are asked for
     :ivar is_told: whether the clients know the present state
     :ivar version: grows with every change
     """
 
-    def __init__(self, things: Things) -> None:
+    def __init__(self, things: Things, make: Callable[[], Iterable[MapPart]]) -> None:
         self.day_night_cycle = True
         self.is_told = True
         self.version = 0
         self._is_night = False
+        self._things = things
+        self._make: Callable[[], Iterable[MapPart]] | None = make
         self._lights: dict[int, LightState] = {}
         self._lamps: dict[int, Thing] = {}
-        self.take(things)
 
-    def take(self, things: Things) -> None:
-        """Take up lamps that were not known: those of the scenery, when it has been made."""
-        for lamp in things.lamps():
-            if lamp.lamp is not None and lamp.id not in self._lamps:
+    def complete(self) -> None:
+        """Name the lamps of the scenery among the things of the map, if that has not been done."""
+        if self._make is None:
+            return
+        self._things.take_lamps(self._make())
+        self._make = None
+        for lamp in self._things.lamps():
+            if lamp.lamp is not None:
                 burns = self._is_night and self.day_night_cycle
                 self._lamps[lamp.id] = lamp
                 self._lights[lamp.id] = LightState(
@@ -66,11 +73,12 @@ class StreetLights:
 
     def states(self) -> list[LightState]:
         """All lights."""
+        self.complete()
         return list(self._lights.values())
 
     def burning(self) -> list[LightState]:
         """The lights that shine: on, and on a lamp that is not hidden."""
-        return [s for s in self._lights.values() if s.active and self._lamps[s.id].is_shown]
+        return [s for s in self.states() if s.active and self._lamps[s.id].is_shown]
 
     def update(self, states: list[LightState], *, tell: bool) -> None:
         """Take over lights as a client has set them; where they are does not change.
@@ -78,6 +86,7 @@ class StreetLights:
         :param tell: whether the clients are to ask anew
         :raises CosimError: there is no such light or group; then nothing is changed
         """
+        self.complete()
         for state in states:
             if state.id not in self._lights:
                 raise CosimError(f"no street light {state.id}: the map has {len(self._lights)}")
@@ -102,7 +111,8 @@ class StreetLights:
         """
         is_night = altitude < 0.0
         if is_night != self._is_night and self.day_night_cycle:
-            for state in self.states():
+            # Lamps that nobody has asked for will burn from the first question on.
+            for state in list(self._lights.values()):
                 self._set(state._replace(active=is_night), tell=True)
         self._is_night = is_night
 

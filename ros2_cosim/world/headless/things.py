@@ -138,8 +138,9 @@ class Things:
         self._names: dict[str, Thing] = {}
         #: How many things share the first part of their names.
         self._words: dict[str, int] = {}
-        #: The parts in the order in which they were named; (): not yet.
+        #: The parts in the order in which they were named; (): not yet. Lamps are named before.
         self._parts: tuple[Thing, ...] = ()
+        self._lamps: tuple[Thing, ...] = ()
         #: What clients have painted actors with, by their ids.
         self.painted: dict[int, Material] = {}
         for road in network.roads.values():
@@ -162,8 +163,16 @@ class Things:
             thing.lamp = Vector(place.x, place.y, place.z + 2.0 * half.z)
         self._things[thing.id] = self._names[name] = thing
 
+    def take_lamps(self, parts: Iterable[MapPart]) -> None:
+        """Name the street lamps of the scenery, once, before the other parts."""
+        self._lamps = tuple(self._named(part) for part in parts)
+
+    def made_lamps(self) -> tuple[Thing, ...]:
+        """The street lamps of the scenery in their order; none before they have been named."""
+        return self._lamps
+
     def take_parts(self, parts: Iterable[MapPart]) -> None:
-        """Name the parts of the map, once: only what sees knows them."""
+        """Name the other parts of the map, once: only what sees knows them."""
         if self._parts:
             return
         self._parts = tuple(self._named(part) for part in parts)
@@ -185,12 +194,12 @@ class Things:
         return name
 
     def parts(self) -> tuple[Thing, ...]:
-        """The parts in their order; none before they have been named."""
+        """The parts but lamps in their order; none before they have been named."""
         return self._parts
 
     def shown(self) -> list[Thing]:
         """The visible things, without the parts of the map."""
-        count = len(self._things) - len(self._parts)
+        count = len(self._things) - len(self._parts) - len(self._lamps)
         return [thing for thing in list(self._things.values())[:count] if thing.is_shown]
 
     def labelled(self, label: int) -> list[Thing]:

@@ -23,6 +23,7 @@ from ros2_cosim.world.headless.wire_types import (
     WalkerControl,
 )
 from ros2_cosim.world.road import RoadNetwork, RoadPosition
+from ros2_cosim.world.road.lanes import OFF_ROAD
 
 MASS: Final = 75.0  # kg
 #: CARLA's walkers walk no faster [m/s].
@@ -50,6 +51,8 @@ class WalkerActor(Actor):
         self._rise = 0.0  # speed upwards [m/s]
         self._push = (0.0, 0.0)  # velocity that a collision gave [m/s], in CARLA's frame
         self.control = WalkerControl()
+        #: Whether a client's navigation moves it: its mesh leads around what stands there.
+        self.is_guided = False
         self.alive = True
         self.skeleton = Skeleton(2.0 * blueprint.extent.z)
         x, y, z = pose.location
@@ -92,6 +95,30 @@ class WalkerActor(Actor):
         self.state = moved
         self._box = None
         self.control = WalkerControl(Vector(cos, sin), speed)
+        self.is_guided = True
+
+    @property
+    def is_on_lane(self) -> bool:
+        """Whether it stands on a lane, such as a sidewalk."""
+        return self._place is not None and self._place.lane_id != OFF_ROAD
+
+    def stop(self, normal_x: float, normal_y: float, depth: float) -> float:
+        """Step back out of something, and go on along it only.
+
+        :param normal_x: of the unit vector into it, and ``normal_y``, in the map frame
+        :param depth: of the overlap [m]
+        :returns: speed at which it met it [m/s]; below 0: it goes away
+        """
+        (x, y, z), rotation = self.state.transform
+        velocity = self.state.velocity
+        nx, ny, _ = frames.vector_to_carla(normal_x, normal_y, 0.0)
+        closing = velocity.x * nx + velocity.y * ny
+        less = max(closing, 0.0)
+        velocity = Vector(velocity.x - less * nx, velocity.y - less * ny, velocity.z)
+        place = Vector(x - depth * nx, y - depth * ny, z)
+        self.state = self.state._replace(transform=Transform(place, rotation), velocity=velocity)
+        self._box = None
+        return closing
 
     def step(self, dt: float, gravity: float) -> None:
         """Walk by ``dt`` seconds."""

@@ -20,6 +20,7 @@ from ros2_cosim.world.headless.blueprints import FRICTION_TRIGGER, LIBRARY, SPEC
 from ros2_cosim.world.headless.body import VehicleBody
 from ros2_cosim.world.headless.contact import contact
 from ros2_cosim.world.headless.debug_shapes import DebugShapes
+from ros2_cosim.world.headless.lamp_places import lamps_of
 from ros2_cosim.world.headless.meshes import of_mesh
 from ros2_cosim.world.headless.signals import LightActor, SignActor, Signals
 from ros2_cosim.world.headless.skeleton import BonePose
@@ -27,7 +28,7 @@ from ros2_cosim.world.headless.snapshot import ActorState
 from ros2_cosim.world.headless.standing_boxes import StandingBoxes
 from ros2_cosim.world.headless.street_lights import StreetLights
 from ros2_cosim.world.headless.sway import Sway
-from ros2_cosim.world.headless.things import Things
+from ros2_cosim.world.headless.things import MapPart, Things
 from ros2_cosim.world.headless.walkers import WalkerActor
 from ros2_cosim.world.headless.wire_types import (
     ORIGIN,
@@ -133,7 +134,7 @@ class World:
         # To report: actor -> other -> impulse; below 0: what stands there and has this label.
         self._contacts: dict[int, dict[int, Vector]] = {}
         self.things = Things(network)
-        self.lamps = StreetLights(self.things)
+        self.lamps = StreetLights(self.things, self._made_lamps)
         make = self._make_scenery if self.has_scenery else None
         self.standing = StandingBoxes(network, self.things, make)
         self.shapes = DebugShapes()
@@ -453,7 +454,8 @@ class World:
     def apply_walker_control(self, actor_id: int, control: WalkerControl) -> None:
         """Set a walker's control; it holds until changed."""
         _require_below(_MAX_SPEED, "direction", control.direction)
-        self.require_walker(actor_id).control = control
+        walker = self.require_walker(actor_id)
+        walker.control, walker.is_guided = control, False
 
     def follow_navigation(self, actor_id: int, feet: Transform, speed: float) -> None:
         """Put a walker where a client's navigation wants it.
@@ -506,12 +508,25 @@ class World:
             vehicle.body.step(dt, vehicle.control)
         for walker in self._walkers.values():
             if walker.simulates_physics:
+                start = walker.state.transform.location
                 walker.step(dt, self.gravity)
+                self._stop_walker(walker, start)
         for actor, other, impulse in collisions.resolve(self.collidable()):
             self._contacts.setdefault(actor, {}).setdefault(other, impulse)
         for vehicle in vehicles:
             near = self.standing.near(vehicle)
             for actor, other, impulse in collisions.resolve_standing(vehicle, near):
+                self._contacts.setdefault(actor, {}).setdefault(other, impulse)
+
+    def _stop_walker(self, walker: WalkerActor, start: Vector) -> None:
+        """Keep someone who has walked from a place from passing through what stands there."""
+        place = walker.state.transform.location
+        way = abs(place.x - start.x) + abs(place.y - start.y)
+        if way == 0.0 or walker.is_guided:
+            return
+        near = self.standing.before(walker, way)
+        if near:
+            for actor, other, impulse in collisions.walk_against(walker, start, near):
                 self._contacts.setdefault(actor, {}).setdefault(other, impulse)
 
     def _feel_triggers(self) -> None:
@@ -570,6 +585,10 @@ class World:
         return Vector(start.x, start.y, z) if 0.0 <= start.z - z <= distance else None
 
     # Internals ---------------------------------------------------------------------------
+
+    def _made_lamps(self) -> Iterator[MapPart]:
+        named = self.things.shown()
+        return lamps_of(self.network, named) if self.has_scenery else iter(())
 
     def _make_scenery(self) -> None:
         if self.scenery_maker is not None:

@@ -156,8 +156,7 @@ def _day_night(simulation: Simulation, _client: str, active: bool) -> None:
     simulation.world.lamps.day_night_cycle = active
 
 
-# Clients ask while they connect, and wait for seconds only: lamps of scenery that is not made yet
-# come later.
+# Clients ask while they connect, and wait for seconds only: no scenery is made for it.
 TABLE.methods(
     VALUE, by_world, ("query_lights_state", lambda world, _client: world.lamps.states(), text)
 )

@@ -21,6 +21,7 @@ from ros2_cosim.world.headless.sensing.axes import BodyAxes, Floats, axes_of
 from ros2_cosim.world.headless.sensing.device import Device, SensedFrame
 from ros2_cosim.world.headless.sensing.drawn import mesh_of_shapes
 from ros2_cosim.world.headless.sensing.grain import grained
+from ros2_cosim.world.headless.sensing.lamp_light import add_lamps
 from ros2_cosim.world.headless.sensing.light import Illumination, beams_of
 from ros2_cosim.world.headless.sensing.mesh import Flags
 from ros2_cosim.world.headless.sensing.raster import (
@@ -154,13 +155,16 @@ class RgbCamera(Camera):
         eye = axes_of(moment.pose)
         world = moment.world
         light = Illumination(moment.weather, world.lamps.burning(), beams_of(world))
-        in_sun, in_shade = (self._developed(part) for part in light.lit(view.mesh, eye.origin))
+        lit = light.lit(view.mesh, eye.origin)
+        in_sun, in_shade, in_lamps = (self._exposed(part) for part in lit)
         sky = self._developed(light.veiled_sky(eye.origin.z))
         pixels = view.picture(np.append(in_sun, sky[0]).astype("<u4"))
         shade = None if world.is_plain else moment.shade()
         if shade is not None:
             dark, triangles = shaded_pixels(view, self.lens, eye, shade)
             pixels[dark] = np.append(in_shade, sky[0]).astype("<u4")[triangles]
+        add_lamps(pixels, view, self.lens, eye, light.sources(eye.origin), in_lamps)
+        pixels = self._curved(pixels)
         if world.has_scenery and not world.is_plain:
             pixels = grained(pixels, view, eye, self.lens)
         above, alone = np.flatnonzero(view.found < 0), view.pixels[view.nearest < 0]
@@ -199,14 +203,22 @@ class RgbCamera(Camera):
         palette = self._developed(over.mesh.colours / 255.0).astype("<u4")
         pixels[drawn] = palette[over.seen[drawn]]
 
-    def _developed(self, colours: Floats) -> Pixels:
-        """Colours (n, 3) from 0 to 1, by exposure and gamma, as pixels."""
+    def _exposed(self, colours: Floats) -> Pixels:
+        """Colours (n, 3) from 0 to 1, by exposure, as pixels."""
         values = np.clip(colours * self._exposure, 0.0, 1.0)
-        if self._gamma != 1.0:
-            levels = [pow(level / 255.0, self._gamma) for level in range(256)]
-            values = np.array(levels)[(values * 255.0 + 0.5).astype(np.int64)]
         red, green, blue = ((values * 255.0 + 0.5).astype(np.uint32)).T
         return packed(red, green, blue)
+
+    def _curved(self, pixels: Pixels) -> Pixels:
+        """Pixels by gamma."""
+        if self._gamma == 1.0:
+            return pixels
+        levels = [pow(level / 255.0, self._gamma) * 255.0 + 0.5 for level in range(256)]
+        return np.array(levels).astype(np.uint8).take(pixels.view(np.uint8)).view(pixels.dtype)
+
+    def _developed(self, colours: Floats) -> Pixels:
+        """Colours (n, 3) from 0 to 1, by exposure and gamma, as pixels."""
+        return self._curved(self._exposed(colours))
 
 
 class DepthCamera(Camera):

@@ -25,24 +25,27 @@ class Coarse:
     """The grid of a picture.
 
     :ivar seen: (cells) number of the triangle, -1 for the sky
+    :ivar shape: rows and columns
+    :ivar x: of columns from the middle of the image [pixels], and ``y`` of rows
     """
 
-    def __init__(self, view: View, lens: Lens) -> None:
+    def __init__(self, view: View, lens: Lens, most: int = _MOST_COLUMNS) -> None:
+        """:param most: columns"""
         self._view, self._lens = view, lens
-        step = self._step = 1 + (lens.width - 1) // _MOST_COLUMNS
+        step = self._step = 1 + (lens.width - 1) // most
         self._part = np.s_[step // 2 :: step]
         numbers = np.append(np.arange(len(view.mesh), dtype=np.int32), np.int32(-1))
         whole = view.picture(numbers).reshape(lens.height, lens.width)
         small = whole[self._part, self._part]
-        self._shape = small.shape
+        self.shape = small.shape
         self.seen = small.reshape(-1)
         x, y = pixel_centres(lens)
-        self._x, self._y = x[self._part], y[self._part]
+        self.x, self.y = x[self._part], y[self._part]
 
     def places(self, which: Indices) -> tuple[Floats, Floats]:
         """X and y of cells from the middle of the image [pixels]."""
-        rows, columns = np.divmod(which, len(self._x))
-        return self._x.take(columns), self._y.take(rows)
+        rows, columns = np.divmod(which, len(self.x))
+        return self.x.take(columns), self.y.take(rows)
 
     def depths(self, which: Indices) -> Floats:
         """Depth of cells that show a triangle [m]."""
@@ -53,7 +56,7 @@ class Coarse:
 
     def rays(self, which: Indices, eye: BodyAxes) -> tuple[Floats, Floats]:
         """How much longer than the depth the ray of a cell is, and how much it rises with it."""
-        across, down = self._x / self._lens.focal, self._y[:, None] / self._lens.focal
+        across, down = self.x / self._lens.focal, self.y[:, None] / self._lens.focal
         longer = np.sqrt((1.0 + across * across) + down * down)
         rise = (eye.forward.z + across * eye.right.z) - down * eye.up.z
         return longer.reshape(-1).take(which), rise.reshape(-1).take(which)
@@ -63,7 +66,7 @@ class Coarse:
         step, lens = self._step, self._lens
         if step == 1:
             return values
-        grid = values.reshape(self._shape).repeat(step, axis=0).repeat(step, axis=1)
+        grid = values.reshape(self.shape).repeat(step, axis=0).repeat(step, axis=1)
         room = [
             (0, max(0, n - m)) for n, m in zip((lens.height, lens.width), grid.shape, strict=True)
         ]

@@ -54,7 +54,6 @@ class SolidFigure:
 
     :param label: of the protocol, of all pieces that have no other one
     :ivar blocks: what vehicles collide with
-    :ivar lamp: where its light is, None: it is not a street lamp
     :ivar filled: two corners of a box that nothing is seen through, None: there is none
     """
 
@@ -62,7 +61,6 @@ class SolidFigure:
         self.label = label
         self.pieces: list[SolidPiece] = []
         self.filled: tuple[Point, Point] | None = None
-        self.lamp: Point | None = None
         self.blocks: list[SolidBlock] = []
 
     def block(self, low: Point, high: Point) -> None:

@@ -2,8 +2,7 @@
 """The surface of a map: lanes, what is painted on them, the land around.
 
 A lane is a strip of quadrilaterals between stations; paint uses the same stations, so that it lies
-in the same surface. The land is a grid of heights a little below the roads, level towards the
-horizon.
+in the same surface.
 """
 
 from __future__ import annotations
@@ -11,12 +10,12 @@ from __future__ import annotations
 from typing import Final, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from ros2_cosim.core.kernel.exactmath import sincos, sqrt
 from ros2_cosim.world.headless.labels import GROUND, ROAD_LINES, ROADS, SIDEWALKS, TERRAIN
 from ros2_cosim.world.headless.materials import Colour
 from ros2_cosim.world.headless.sensing.axes import Floats
+from ros2_cosim.world.headless.sensing.land import Land, land_of
 from ros2_cosim.world.headless.sensing.mesh import (
     LANE,
     PAINT,
@@ -58,37 +57,6 @@ _USUAL_LINE = 0.12  # m, where a file gives a line no width
 _DASH, _DASH_PERIOD = 3.0, 9.0  # m
 _BAR_PERIOD = 1.0  # m, of the bars of a crosswalk
 
-_CELL = 8.0  # m, of the land
-_MOST_CELLS = 20_000
-_MARGIN = 160.0  # m of land with hills around the roads
-_BELOW = 0.15  # m, of the land under the roads
-# Rings of level land around it end so far away [m]; haze makes each a little paler.
-_HORIZON = (100.0, 250.0, 500.0, 900.0, 1500.0, 2500.0, 4000.0, 7000.0)
-_SMOOTHING = 40
-_GRASS: tuple[Colour, Colour] = (108, 132, 80), (102, 126, 76)
-
-
-class Land(NamedTuple):
-    """Heights of the land: of the nodes of a grid [m], in CARLA's frame."""
-
-    low: Floats
-    cell: float
-    heights: Floats
-
-    def height(self, x: float, y: float) -> float:
-        """How high the land is at a place, between the nodes around it [m]."""
-        u, v = (x - float(self.low[0])) / self.cell, (y - float(self.low[1])) / self.cell
-        nx, ny = self.heights.shape
-        i, j = min(max(int(u), 0), nx - 2), min(max(int(v), 0), ny - 2)
-        u, v = min(max(u - i, 0.0), 1.0), min(max(v - j, 0.0), 1.0)
-        # Squares of the land are two triangles, divided from the lower corner to the upper one.
-        a, c = float(self.heights[i, j]), float(self.heights[i + 1, j + 1])
-        if u >= v:
-            b = float(self.heights[i + 1, j])
-            return a + u * (b - a) + v * (c - b)
-        d = float(self.heights[i, j + 1])
-        return a + v * (d - a) + u * (c - d)
-
 
 class MapGround(NamedTuple):
     """The ground of a map: its triangles, seen from above, and which part each belongs to.
@@ -96,12 +64,20 @@ class MapGround(NamedTuple):
     :ivar parts: the parts that have triangles
     :ivar owners: (n) numbers of parts, in their order
     :ivar land: None: the map has no roads
+    :ivar paved: its triangles without the land, which have numbers of surfaces for actors
+    :ivar surfaces: road and label of each number
     """
 
     mesh: Mesh
     parts: list[MapPart]
     owners: Indices
     land: Land | None
+    paved: Mesh
+    surfaces: dict[int, tuple[int, int]]
+
+    def on(self, land: Land) -> MapGround:
+        """The same roads on another land."""
+        return _ground(self.paved, self.surfaces, land)
 
 
 _LAND: Final = (-1, TERRAIN)
@@ -121,10 +97,26 @@ class _Owners:
 
 def ground_of(network: RoadNetwork) -> MapGround:
     """The ground of a map."""
-    owners = _Owners()
-    whole, land = _ground_mesh(network, owners)
+    owners, builder = _Owners(), MeshBuilder()
+    for road in network.roads.values():
+        for section in road.lanes.sections:
+            _add_section(builder, network, road, section, owners)
+    for road in network.roads.values():
+        for thing in road.objects:
+            if thing.type.lower() == "crosswalk":
+                _add_crosswalk(builder, network, thing, owners.number(road.id, ROAD_LINES))
+    paved = builder.build(upwards=True)
+    surfaces = {number: key for key, number in owners.keys.items()}
+    return _ground(paved, surfaces, land_of(paved.points) if len(paved) else None)
+
+
+def _ground(paved: Mesh, surfaces: dict[int, tuple[int, int]], land: Land | None) -> MapGround:
+    """The ground of roads and land, by its parts."""
+    around = MeshBuilder()
+    if land is not None:
+        land.add_to(around)
+    whole = joined([paved, around.build(upwards=True)])
     numbers = whole.actors.astype(np.int64)
-    names = {number: key for key, number in owners.keys.items()}
     present = np.unique(numbers)
     order = np.argsort(numbers, kind="stable")
     starts = np.searchsorted(numbers[order], present)
@@ -133,7 +125,7 @@ def ground_of(network: RoadNetwork) -> MapGround:
     highs = np.maximum.reduceat(corners.max(axis=1), starts)
     parts = []
     for number, low, high in zip(present.tolist(), lows.tolist(), highs.tolist(), strict=True):
-        road, tag = names[number]
+        road, tag = surfaces[number]
         name = f"{_PARTS[tag]}_{road}" if tag in _PARTS else "Land"
         parts.append(MapPart(name, tag, *upright_box(low, high)))
     return MapGround(
@@ -141,21 +133,9 @@ def ground_of(network: RoadNetwork) -> MapGround:
         parts,
         np.searchsorted(present, numbers),
         land,
+        paved,
+        surfaces,
     )
-
-
-def _ground_mesh(network: RoadNetwork, owners: _Owners) -> tuple[Mesh, Land | None]:
-    builder = MeshBuilder()
-    for road in network.roads.values():
-        for section in road.lanes.sections:
-            _add_section(builder, network, road, section, owners)
-    for road in network.roads.values():
-        for thing in road.objects:
-            if thing.type.lower() == "crosswalk":
-                _add_crosswalk(builder, network, thing, owners.number(road.id, ROAD_LINES))
-    around = MeshBuilder()
-    land = _add_land(around, builder.corners())
-    return joined([builder.build(upwards=True), around.build(upwards=True)]), land
 
 
 class RoadLine:
@@ -300,73 +280,3 @@ def _add_crosswalk(
         a + first * (b - a), a + last * (b - a), d + last * (c - d), d + first * (c - d),
         ROAD_LINES, _WHITE, PAINT, owner,
     )  # fmt: skip
-
-
-def _add_land(builder: MeshBuilder, corners: Floats) -> Land | None:
-    if not len(corners):
-        return None
-    low = corners[:, :2].min(axis=0) - _MARGIN
-    span = corners[:, :2].max(axis=0) + _MARGIN - low
-    cell = max(_CELL, sqrt(float(span[0]) * float(span[1]) / _MOST_CELLS))
-    nx, ny = int(span[0] / cell) + 1, int(span[1] / cell) + 1
-    heights = _heights(corners, low, cell, (nx, ny))
-    x = low[0] + cell * np.arange(nx + 1)
-    y = low[1] + cell * np.arange(ny + 1)
-    nodes = np.empty((nx + 1, ny + 1, 3))
-    nodes[..., 0], nodes[..., 1], nodes[..., 2] = x[:, None], y[None, :], heights
-    quads = nodes[:-1, :-1], nodes[1:, :-1], nodes[1:, 1:], nodes[:-1, 1:]
-    odd = (np.arange(nx)[:, None] + np.arange(ny)[None, :]) % 2 == 1
-    for colour, chosen in zip(_GRASS, (odd, ~odd), strict=True):
-        a, b, c, d = (quad[chosen] for quad in quads)
-        builder.quads(a, b, c, d, TERRAIN, colour)
-    x0, x1, y0, y1, level = x[0], x[-1], y[0], y[-1], heights[0, 0]
-    inner = [(x0, y0), (x1, y0), (x1, y1), (x0, y1)]
-    for far in _HORIZON:
-        outer = [
-            (x0 - far, y0 - far),
-            (x1 + far, y0 - far),
-            (x1 + far, y1 + far),
-            (x0 - far, y1 + far),
-        ]
-        for i in range(4):
-            j = (i + 1) % 4
-            around = inner[i], inner[j], outer[j], outer[i]
-            a, b, c, d = (np.array([[px, py, level]]) for px, py in around)
-            builder.quads(a, b, c, d, TERRAIN, _GRASS[0])
-        inner = outer
-    return Land(low, cell, heights)
-
-
-def _heights(corners: Floats, low: Floats, cell: float, size: tuple[int, int]) -> Floats:
-    """Heights of the nodes: below every road nearby, smooth elsewhere, level at the rim."""
-    nx, ny = size
-    lowest = np.full((nx + 2, ny + 2), np.inf)
-    ix = ((corners[:, 0] - low[0]) / cell).astype(np.int64)
-    iy = ((corners[:, 1] - low[1]) / cell).astype(np.int64)
-    np.minimum.at(lowest, (ix + 1, iy + 1), corners[:, 2])
-    a, b = np.minimum(lowest[:-1], lowest[1:]), np.s_[:-1]
-    nodes: Floats = np.minimum(a[:, b], a[:, 1:]) - _BELOW
-    fixed: NDArray[np.bool_] = np.isfinite(nodes)
-    rim = float(nodes[fixed].min())
-    nodes[0], nodes[-1], nodes[:, 0], nodes[:, -1] = rim, rim, rim, rim
-    fixed[0], fixed[-1], fixed[:, 0], fixed[:, -1] = True, True, True, True
-    known = fixed.copy()
-    nodes[~known] = 0.0
-    while not known.all():
-        total, count = _around(nodes), _around(known.astype(np.float64))
-        reached = ~known & (count > 0.0)
-        nodes[reached] = total[reached] / count[reached]
-        known |= reached
-    for _ in range(_SMOOTHING):
-        nodes = np.where(fixed, nodes, 0.25 * _around(nodes))
-    return nodes
-
-
-def _around(values: Floats) -> Floats:
-    """Sum of the four neighbours; beyond the rim there is nothing."""
-    total = np.zeros_like(values)
-    total[1:] += values[:-1]
-    total[:-1] += values[1:]
-    total[:, 1:] += values[:, :-1]
-    total[:, :-1] += values[:, 1:]
-    return total

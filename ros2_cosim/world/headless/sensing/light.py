@@ -12,6 +12,7 @@ from ros2_cosim.core.scene.air import CLEAR_WAY, FULL_FOG, HAZE
 from ros2_cosim.world.headless.sensing.air import WeatherAir, share_of
 from ros2_cosim.world.headless.sensing.axes import Floats, axes_of
 from ros2_cosim.world.headless.sensing.exact_arrays import exp
+from ros2_cosim.world.headless.sensing.lamp_light import LightSource
 from ros2_cosim.world.headless.sensing.mesh import Mesh, dot
 from ros2_cosim.world.headless.street_lights import LightState
 from ros2_cosim.world.headless.wire_types import Rotation, Transform, Vector, Weather
@@ -30,15 +31,12 @@ _SKY_FOG = 3000.0  # m; so far the fog before the sky reaches at most
 # Brightness by a lamp of 1 lm in 1 m: on a street below a usual lamp it is about half that of day.
 _LAMP = 0.008
 # A lamp lights what is so near to it [m], and lamps so near to the camera are seen to do so.
-_LAMP_REACH, _LAMPS_NEAR = 30.0, 160.0
-_LAMP_NEAREST = 1.0  # m; a lamp is not a point
-
+_LAMP_REACH, _LAMPS_NEAR = 25.0, 160.0
 
 #: Dipped and full beams of vehicles in the protocol (``VehicleLightState``).
 _BEAMS = 0x2 | 0x4
-# A vehicle's beams have this brightness in 1 m, reach so far [m], open by this share of the way.
-_BEAM, _BEAM_REACH, _BEAM_OPENING = 60.0, 45.0, 0.6
-_BEAM_NEAREST = 25.0  # m^2; two lamps apart are not a point
+# A vehicle's beams have this brightness in 1 m, and reach so far [m].
+_BEAM, _BEAM_REACH = 60.0, 45.0
 _BEAM_HEIGHT = 0.65  # m
 
 
@@ -61,6 +59,11 @@ def beams_of(world: World) -> list[Beam]:
             )
             found.append(Beam(Vector(x, y, z), axes.forward))
     return found
+
+
+def _is_near(place: Vector, eye: Vector) -> bool:
+    x, y, z = (a - b for a, b in zip(place, eye, strict=True))
+    return x * x + y * y + z * z <= _LAMPS_NEAR * _LAMPS_NEAR
 
 
 class Illumination:
@@ -87,8 +90,11 @@ class Illumination:
         pose = Rotation(weather.sun_altitude_angle, weather.sun_azimuth_angle)
         self._sun = np.array(axes_of(Transform(Vector(), pose)).forward)
 
-    def lit(self, mesh: Mesh, eye: Vector) -> tuple[Floats, Floats]:
-        """Colours (n, 3) of triangles as seen from a place, from 0 to 1: in the sun, in shadow."""
+    def lit(self, mesh: Mesh, eye: Vector) -> tuple[Floats, Floats, Floats]:
+        """Colours (n, 3) of triangles as seen from a place, from 0 to 1.
+
+        :returns: in the sun, in shadow, and what comes of as much light of lamps as there is by day
+        """
         shade = _SHADE + (1.0 - _SHADE) * 0.6 * self._clouds
         direct = np.maximum(dot(mesh.shades, self._sun), 0.0)
         flat = mesh.normals[:, 2] > 0.9
@@ -96,47 +102,31 @@ class Illumination:
         far = np.sqrt(dot(away, away))
         clear = exp(far * (-1.0 / self._view))[:, None]
         veil = self.sky()[0] * (1.0 - clear)
-        lamps = self._shine(mesh, eye)
 
         def seen(brightness: Floats) -> Floats:
             brightness = np.where(flat, brightness * (1.0 - (1.0 - _WET) * self.wet), brightness)
-            shine = brightness[:, None] + lamps
-            colours = mesh.colours * (shine / 255.0) + mesh.glow / 255.0
+            colours = mesh.colours * (brightness[:, None] / 255.0) + mesh.glow / 255.0
             return colours * clear + veil
 
-        return seen((shade + (1.0 - shade) * direct) * self._day), seen(
-            np.full_like(direct, shade * self._day)
-        )
+        in_sun = seen((shade + (1.0 - shade) * direct) * self._day)
+        in_shade = seen(np.full_like(direct, shade * self._day))
+        return in_sun, in_shade, mesh.colours * (clear / 255.0)
 
-    def _shine(self, mesh: Mesh, eye: Vector) -> Floats:
-        """What lamps add to the brightness of triangles (n, 3 colours), from 0 to 1."""
-        total = np.zeros((len(mesh), 3))
-        for lamp in self._lamps:
-            x, y, z = (lamp.location[i] - eye[i] for i in range(3))
-            if x * x + y * y + z * z > _LAMPS_NEAR * _LAMPS_NEAR:
-                continue
-            away = mesh.centres - np.array(lamp.location)
-            square, towards = dot(away, away), 0.0 - dot(away, mesh.normals)
-            near = np.flatnonzero((square < _LAMP_REACH * _LAMP_REACH) & (towards > 0.0))
-            square = np.maximum(square[near], _LAMP_NEAREST * _LAMP_NEAREST)
-            slant = towards[near] / np.sqrt(square)
-            lux = _LAMP * lamp.intensity / square * slant * (1.0 - self._day)
-            total[near] += lux[:, None] * (np.array(lamp.color) / 255.0)
-        for beam in self._beams:
-            x, y, z = (beam.place[i] - eye[i] for i in range(3))
-            if x * x + y * y + z * z > _LAMPS_NEAR * _LAMPS_NEAR:
-                continue
-            away = mesh.centres - np.array(beam.place)
-            along, square = dot(away, np.array(beam.ahead)), dot(away, away)
-            aside = np.maximum(square - along * along, 0.0)
-            cone = (along > 0.0) & (square < _BEAM_REACH * _BEAM_REACH)
-            cone &= aside < (_BEAM_OPENING * _BEAM_OPENING) * (along * along)
-            near = np.flatnonzero(cone & (dot(away, mesh.normals) < 0.0))
-            edge = 1.0 - aside[near] / (_BEAM_OPENING * _BEAM_OPENING * along[near] * along[near])
-            lux = _BEAM / (square[near] + _BEAM_NEAREST) * edge * (1.0 - self._day)
-            total[near] += lux[:, None]
-        # As bright as day is enough: what is brighter is not told apart.
-        return total / (1.0 + total)
+    def sources(self, eye: Vector) -> list[LightSource]:
+        """The lamps whose light is seen from a place."""
+        night = 1.0 - self._day
+        found = [
+            LightSource(
+                lamp.location, _LAMP * lamp.intensity * night, _LAMP_REACH,
+                (lamp.color[0] / 255.0, lamp.color[1] / 255.0, lamp.color[2] / 255.0),
+            )
+            for lamp in self._lamps if _is_near(lamp.location, eye)
+        ]  # fmt: skip
+        return found + [
+            LightSource(beam.place, _BEAM * night, _BEAM_REACH, (1.0, 1.0, 1.0), beam.ahead)
+            for beam in self._beams
+            if _is_near(beam.place, eye)
+        ]
 
     def sky(self) -> Floats:
         """Colours (shades, 3) from the horizon to the zenith."""

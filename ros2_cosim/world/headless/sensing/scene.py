@@ -127,36 +127,35 @@ class SceneBuilder:
         if self._ground is None or self._network is not world.network:
             self._ground, self._network = ground_of(world.network), world.network
             self._scenery = None
+            world.lamps.complete()
             if world.has_scenery:
                 self._scenery = scenery_of(
                     world.network, world.opendrive, self._ground, world.things
                 )
+                self._ground = self._scenery.ground
             self._map = None
             self._shapes.clear()
         scenery = self._scenery
         world.things.take_parts([*self._ground.parts, *(scenery.parts if scenery else ())])
-        world.lamps.take(world.things)
+        first = len(self._ground.parts)
+        parts = world.things.parts()
+        made = world.things.made_lamps() + parts[first:]
         if scenery is not None:
-            made = world.things.parts()[len(self._ground.parts) :]
             world.standing.take((made[number], box) for number, box in scenery.blocks)
         version = world.things.version, world.lamps.version
         if self._map is None or self._map[0] != version:
-            parts = world.things.parts()
-            first = len(self._ground.parts)
             ground = _as_shown(
                 SceneryLayer(self._ground.mesh, self._ground.owners), parts[:first]
             ).mesh
             pieces, owners = [ground], [np.full(len(ground), -1)]
             details = walls = None
             if scenery is not None:
-                solid, flat = (
-                    _as_shown(layer, parts[first:]) for layer in (scenery.solid, scenery.details)
-                )
+                solid, flat = (_as_shown(layer, made) for layer in (scenery.solid, scenery.details))
                 pieces.append(solid.mesh)
                 owners.append(solid.owners)
                 if len(flat.mesh):
                     details = flat.mesh, tiles_of(*flat)
-                shown = np.array([thing.is_shown for thing in parts[first:]], dtype=bool)
+                shown = np.array([thing.is_shown for thing in made], dtype=bool)
                 walls = scenery.walls.take(shown[scenery.houses])
             pieces.append(mesh_of_things(world.things, world.lamps))
             owners.append(np.full(len(pieces[-1]), -1))

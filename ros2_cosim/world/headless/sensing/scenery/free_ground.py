@@ -4,9 +4,9 @@
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 
 from ros2_cosim.world.headless.sensing.axes import Floats
+from ros2_cosim.world.headless.sensing.land import distances
 from ros2_cosim.world.headless.sensing.mesh import Indices, length, ranges
 
 _CELL = 1.0  # m
@@ -28,7 +28,7 @@ class FreeGround:
         paving = np.zeros(self._size, dtype=bool)
         cells = self._cells(_samples(paved))
         paving[cells[:, 0], cells[:, 1]] = True
-        self._away = _distances(paving)
+        self._away = distances(paving, _FARTHEST) * _CELL
         self._taken = np.zeros(self._size, dtype=bool)
 
     def room(self, points: Floats) -> Floats:
@@ -94,19 +94,3 @@ def _samples(triangles: Floats) -> Floats:
 def _steps(lengths: Floats) -> Indices:
     steps: Indices = np.ceil(lengths / _SAMPLES).astype(np.int64) + 1
     return np.maximum(steps, 2)
-
-
-def _distances(paving: NDArray[np.bool_]) -> Floats:
-    """Distance of each square from the next paved one [m]; exact in whole squares."""
-    far = _FARTHEST + 1
-    numbers = np.arange(paving.shape[0])[:, None]
-    before = np.maximum.accumulate(np.where(paving, numbers, -far), axis=0)
-    after = np.minimum.accumulate(np.where(paving, numbers, 10**9)[::-1], axis=0)[::-1]
-    along = np.minimum(np.minimum(numbers - before, after - numbers), far)
-    square = (along * along).astype(np.int32)
-    best = square.copy()
-    for step in range(1, far):
-        best[:, step:] = np.minimum(best[:, step:], square[:, :-step] + step * step)
-        best[:, :-step] = np.minimum(best[:, :-step], square[:, step:] + step * step)
-    distances: Floats = np.sqrt(best.astype(np.float64)) * _CELL
-    return distances

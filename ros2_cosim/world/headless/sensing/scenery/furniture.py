@@ -14,6 +14,7 @@ from ros2_cosim.world.headless.labels import (
     STATIC,
     WALLS,
 )
+from ros2_cosim.world.headless.lamp_places import ARM, HEIGHT, LIGHT, ROOT, THICK
 from ros2_cosim.world.headless.materials import Colour
 from ros2_cosim.world.headless.sensing.bodies import outline_of, vehicle_body
 from ros2_cosim.world.headless.sensing.figures import Point, SolidBlock, SolidFigure, shaded
@@ -29,9 +30,6 @@ _PAINTS: Final[tuple[Colour, ...]] = (
 #: Posts of a guard rail stand so far apart [m]; heights of its band above the ground.
 RAIL_STEP: Final = 6.0
 _RAIL: Final = 0.45, 0.75
-
-#: Height and reach of a street lamp [m].
-LAMP: Final = 7.0, 1.8
 
 #: Length, width and height of a parked car [m].
 CAR: Final = 4.4, 1.8, 1.48
@@ -97,13 +95,13 @@ def litter_bin() -> SolidFigure:
 
 
 def street_lamp() -> SolidFigure:
-    """A street lamp at the origin, whose arm reaches to its left: over the street."""
+    """A street lamp whose light is at the origin, at the end of an arm to its left."""
     form = SolidFigure(POLES)
-    height, arm = LAMP
-    form.block((-0.1, -0.1, -0.3), (0.1, 0.1, height))
-    form.pillar((0.0, 0.0, -0.3), height + 0.3, (0.1, 0.06), _STEEL, sides=5)
-    form.box((-0.04, 0.0 - arm, height - 0.06), (0.04, 0.0, height), _STEEL, has_floor=True)
-    form.lamp = (0.0, 0.0 - arm, height - 0.22)
+    top = HEIGHT - LIGHT
+    foot = top - HEIGHT - ROOT
+    form.block((0.0 - THICK, ARM - THICK, foot), (THICK, ARM + THICK, top))
+    form.pillar((0.0, ARM, foot), top - foot, (THICK, 0.06), _STEEL, sides=5)
+    form.box((-0.04, 0.0, top - 0.06), (0.04, ARM, top), _STEEL, has_floor=True)
     return form
 
 

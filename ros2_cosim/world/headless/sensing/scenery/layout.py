@@ -8,12 +8,12 @@ plants, wherever there is room.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Final, NamedTuple
 
 import numpy as np
 
-from ros2_cosim.core.kernel.exactmath import PI, sincos
+from ros2_cosim.core.kernel.exactmath import PI, radians, sincos
 from ros2_cosim.world.geometry import frames
 from ros2_cosim.world.headless.sensing.axes import Floats
 from ros2_cosim.world.headless.sensing.figures import Point, SolidFigure
@@ -21,6 +21,7 @@ from ros2_cosim.world.headless.sensing.scenery import buildings, furniture, land
 from ros2_cosim.world.headless.sensing.scenery.dice import Dice
 from ros2_cosim.world.headless.sensing.scenery.free_ground import FreeGround, rectangle
 from ros2_cosim.world.headless.sensing.scenery.kerbs import kerb_of
+from ros2_cosim.world.headless.things import Thing
 from ros2_cosim.world.road import RoadNetwork
 from ros2_cosim.world.road.opendrive import Road
 
@@ -36,7 +37,6 @@ _FAST: Final = 16.0  # m/s; roads without a sidewalk that are faster have guard 
 _RAIL_AWAY: Final = 1.3  # m beyond the outermost lane
 #: Trees: one after so many metres of a road's side, from near to far away from it [m].
 _TREE_STEP, _NEAR, _FAR = 12.0, 4.0, 95.0
-_LAMP_STEP: Final = 44.0  # m, from one lamp of a side to the next
 #: From one place where a pond, a siding or a billboard may be to the next [m]; level land differs
 #: by less than this [m].
 _LANDMARK_STEP, _LEVEL = 30.0, 0.3
@@ -48,12 +48,16 @@ Height = Callable[[float, float], float]
 
 
 class Placed(NamedTuple):
-    """A form in the world: where its origin is, in CARLA's frame [m], and its direction [rad]."""
+    """A form in the world: where its origin is, in CARLA's frame [m], and its direction [rad].
+
+    :ivar is_loose: it stands on hills, too
+    """
 
     name: str
     form: SolidFigure
     place: Point
     heading: float
+    is_loose: bool = False
 
 
 class _Frontage(NamedTuple):
@@ -90,17 +94,29 @@ class _Lot(NamedTuple):
 class SceneryLayout:
     """Places things on free ground, one after the other."""
 
-    def __init__(self, network: RoadNetwork, ground: FreeGround, height: Height, seed: int) -> None:
+    def __init__(
+        self,
+        network: RoadNetwork,
+        ground: FreeGround,
+        height: Height,
+        seed: int,
+        lamps: Sequence[Thing],
+    ) -> None:
+        """:param lamps: what comes first: everything else keeps away from it"""
         self._network = network
         self._ground = ground
         self._height = height
         self._seed = seed
         self.placed: list[Placed] = []
+        #: Points (n, 2) of what stands on level ground.
+        self.level: list[Floats] = [np.zeros((0, 2))]
         self._lots: list[_Lot] = []
         self._first_landmark = 0
+        for lamp in lamps:
+            self._add_lamp(lamp)
 
     def fill(self) -> list[Placed]:
-        """Everything that stands beside the roads."""
+        """Everything that stands beside the roads, the lamps first."""
         for road in self._network.roads.values():
             kerb = kerb_of(self._network, road)
             if kerb is not None:
@@ -126,13 +142,11 @@ class SceneryLayout:
                 self._add_plants(road, side, Dice(self._seed, f"plants {road.id} {side}"))
         self._first_landmark = len(self.placed)
         for road in roads:
-            for side in (-1, 1):
-                self._add_lamps(road, side)
             self._add_landmarks(road, Dice(self._seed, f"landmarks {road.id}"))
         return self.placed
 
     def _put(self, name: str, form: SolidFigure, x: float, y: float, heading: float) -> None:
-        self.placed.append(Placed(name, form, (x, y, self._height(x, y)), heading))
+        self.placed.append(Placed(name, form, (x, y, self._height(x, y)), heading, is_loose=True))
 
     def _frontage(self, road: Road, side: int, s: float) -> _Frontage:
         right, left = road.lanes.edges(s)
@@ -175,7 +189,9 @@ class SceneryLayout:
         half, back = 0.5 * width, away + depth
         if not self._ground.is_free(front.covered((0.0 - half, half), (away, back)), _HOUSE_ROOM):
             return
-        self._ground.take(front.covered((-1.0 - half, half + 1.0), (away - 1.0, back + 1.0)))
+        covered = front.covered((-1.0 - half, half + 1.0), (away - 1.0, back + 1.0))
+        self._ground.take(covered)
+        self.level.append(covered)
         corners = [front.at(x, y) for x in (0.0 - half, half) for y in (away, back)]
         # The floor is at the lowest corner: on a slope the rest of the house is in the ground.
         floor = min(self._height(x, y) for x, y in corners)
@@ -302,18 +318,14 @@ class SceneryLayout:
 
     # Lamps and landmarks -----------------------------------------------------------------
 
-    def _add_lamps(self, road: Road, side: int) -> None:
-        """Street lamps along a sidewalk, those of both sides in turn."""
-        s = _LAMP_STEP * (0.25 if side < 0 else 0.75)
-        while s < road.length:
-            if self._has_sidewalk(road, side, s):
-                front = self._frontage(road, side, s)
-                spot = front.covered((-0.2, 0.2), (1.2, 1.6))
-                if self._ground.is_free(spot, 0.9):
-                    self._put("StreetLamp", furniture.street_lamp(), *front.at(0.0, 1.4),
-                              front.turn)  # fmt: skip
-                    self._ground.take(spot)
-            s += _LAMP_STEP
+    def _add_lamp(self, lamp: Thing) -> None:
+        """A street lamp, where it has been named."""
+        (x, y, _), rotation = lamp.pose
+        turn, far = radians(rotation.yaw), lamp.half.y
+        place = lamp.lamp or lamp.pose.location
+        self.placed.append(Placed(lamp.name, furniture.street_lamp(), place, turn))
+        sin, cos = sincos(turn)
+        self._ground.take(rectangle(x, y, (cos, sin), (-0.2, 0.2, far - 0.4, far)))
 
     def _add_landmarks(self, road: Road, dice: Dice) -> None:
         """Ponds, sidings and billboards, where the land is level and nothing else stands."""
@@ -357,4 +369,5 @@ class SceneryLayout:
             return False
         self.placed.append(Placed(name, form, (*place, top + 0.02), turn))
         self._ground.take(area)
+        self.level.append(area)
         return True

@@ -13,6 +13,7 @@ from ros2_cosim.world.headless.contact import OrientedBox
 from ros2_cosim.world.headless.labels import ROAD_LINES, TERRAIN
 from ros2_cosim.world.headless.sensing.axes import Floats
 from ros2_cosim.world.headless.sensing.ground import MapGround
+from ros2_cosim.world.headless.sensing.land import Land
 from ros2_cosim.world.headless.sensing.mesh import SURFACE, Indices, Mesh, mesh_of
 from ros2_cosim.world.headless.sensing.occluders import Walls, walls_of
 from ros2_cosim.world.headless.sensing.scenery.dice import seed_of
@@ -33,11 +34,12 @@ class SceneryLayer(NamedTuple):
 class Scenery(NamedTuple):
     """What stands beside the roads of a map.
 
-    :ivar parts: each thing
+    :ivar parts: each thing but the street lamps, which come before them and have their names
     :ivar solid: what rays and cameras see
     :ivar details: what lies in the faces of that, for cameras that are near
     :ivar blocks: boxes in the map frame that vehicles collide with, and the numbers of their parts
     :ivar walls: of houses; and ``houses``: the number of the part that each belongs to
+    :ivar ground: of the map, with hills where nothing stands
     """
 
     parts: list[MapPart]
@@ -46,28 +48,44 @@ class Scenery(NamedTuple):
     blocks: list[tuple[int, OrientedBox]]
     walls: Walls
     houses: Indices
+    ground: MapGround
 
 
 def scenery_of(network: RoadNetwork, opendrive: str, ground: MapGround, things: Things) -> Scenery:
     """The scenery of a map.
 
+    :param ground: without hills
     :param opendrive: the text of the map, by which numbers are drawn
     :param things: what the map itself has beside its roads: no scenery stands there
     """
     placed: list[Placed] = []
     if ground.land is not None:
         # Lines are painted on pavement.
-        paved = ground.mesh.points[~np.isin(ground.mesh.tags, (TERRAIN, ROAD_LINES))]
+        paved = ground.paved.points[~np.isin(ground.paved.tags, (TERRAIN, ROAD_LINES))]
         squares = FreeGround(paved)
         for thing in things.shown():
             squares.take(_covered(thing.pose, thing.half))
-        placed = SceneryLayout(network, squares, ground.land.height, seed_of(opendrive)).fill()
+        seed = seed_of(opendrive)
+        layout = SceneryLayout(network, squares, ground.land.height, seed, things.made_lamps())
+        layout.fill()
+        land = ground.land.with_hills(seed, np.concatenate(layout.level))
+        placed = [_on_hills(each, ground.land, land) for each in layout.placed]
+        ground = ground.on(land)
     world = [_triangles(each) for each in placed]
-    parts = [_part(each, points) for each, points in zip(placed, world, strict=True)]
+    lamps = len(things.made_lamps())
+    parts = [_part(*each) for each in zip(placed[lamps:], world[lamps:], strict=True)]
     marks = _marks(placed)
     points = np.concatenate([*world, np.zeros((0, 3, 3))])
     solid, details = (_layer(points, marks, is_detail) for is_detail in (False, True))
-    return Scenery(parts, solid, details, list(_blocks(placed)), *_walls(placed))
+    return Scenery(parts, solid, details, list(_blocks(placed)), *_walls(placed), ground)
+
+
+def _on_hills(placed: Placed, level: Land, land: Land) -> Placed:
+    """A form that was on level land, on the hills that have been made there."""
+    if not placed.is_loose:
+        return placed
+    x, y, z = placed.place
+    return placed._replace(place=(x, y, z + (land.height(x, y) - level.height(x, y))))
 
 
 def _axes(heading: float) -> tuple[Floats, Floats]:
@@ -128,10 +146,8 @@ def _part(placed: Placed, world: Floats) -> MapPart:
     foot = np.array(placed.place) + middle[0] * ahead + middle[1] * right
     foot[2] += low[2]
     pose = Transform(Vector(*foot.tolist()), Rotation(0.0, placed.heading * 180.0 / PI, 0.0))
-    half, lamp = Vector(*(0.5 * (high - low)).tolist()), None
-    if placed.form.lamp is not None:
-        lamp = Vector(*_in_world(placed, np.array(placed.form.lamp)).tolist())
-    return MapPart(placed.name, placed.form.label, pose, half, lamp)
+    half = Vector(*(0.5 * (high - low)).tolist())
+    return MapPart(placed.name, placed.form.label, pose, half)
 
 
 def _along(points: Floats, axis: Floats) -> Floats:
