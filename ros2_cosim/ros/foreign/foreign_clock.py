@@ -14,7 +14,7 @@ from rcl_interfaces.msg import Parameter, ParameterEvent, ParameterType, Paramet
 from rcl_interfaces.srv import SetParameters
 from rclpy.qos import qos_profile_parameter_events
 
-from ros2_cosim.core.kernel.time import SECOND
+from ros2_cosim.core.kernel.time import NEVER, SECOND
 from ros2_cosim.ros.foreign.foreign_topics import ForeignTopics
 from ros2_cosim.ros.node.answers import REPEAT_S
 
@@ -36,8 +36,8 @@ class ClockProbe:
         self._request = SetParameters.Request(
             parameters=[Parameter(name="use_sim_time", value=value)]
         )
-        #: The time [ns] of the newest event since it was requested; None: none has come.
-        self._shown: int | None = None
+        #: The time [ns] of the newest event since it was requested.
+        self._shown = NEVER
         topics.listen(ParameterEvent, _EVENTS, self._on_event, qos_profile_parameter_events)
         self._client = topics.node.create_client(
             SetParameters, f"{topics.node_name}/set_parameters"
@@ -52,7 +52,7 @@ class ClockProbe:
         :return: whether it shows it; False: the node refuses to say so
         """
         while True:
-            self._shown = None
+            self._shown = NEVER
             answer = self._client.call_async(self._request)
             barrier()
             if not answer.done():  # overtaken, or lost, as the first ones may get
@@ -61,7 +61,7 @@ class ClockProbe:
             if not all(result.successful for result in answer.result().results):
                 return False
             # The event was sent before the answer; only the first ones may get lost.
-            self._topics.wait_until(lambda: self._shown is not None, REPEAT_S)
+            self._topics.wait_until(lambda: self._shown > NEVER, REPEAT_S)
             if self._shown == time_ns:
                 return True
 
