@@ -295,6 +295,10 @@ def install_package() -> None:
         "building and installing ros2_cosim",
         pip("install", "--no-index", "--no-deps", "--no-build-isolation", "--editable", str(ROOT)),
     )
+    (place,) = VENV.glob("lib/python3.*/site-packages")
+    shutil.copy(ROOT / "buildtools" / "ros_libraries.py", place)
+    # By its name it is read before that of the wheels.
+    (place / "ros_libraries.pth").write_text("import ros_libraries\n", encoding="utf-8")
 
 
 def make_byte_code(extras: Iterable[str]) -> None:

@@ -64,11 +64,6 @@ def run(
     ] = False,
 ) -> None:
     """Run a scenario to its end; bag, summary and report go to the output directory."""
-    from ros2_cosim.core.record.summary import print_repetitions, print_summary
-    from ros2_cosim.core.run.bringup import bring_up
-    from ros2_cosim.core.run.output_directory import repetitions, shown
-    from ros2_cosim.core.run.tracebacks import debugging, showing
-
     context.with_resource(ADMISSION.widened(open_to_all))
     with running(), redirect_stdout(sys.stderr) if as_json else nullcontext():
         request = _request(scenario, wanted, dashboard)
@@ -79,6 +74,12 @@ def run(
             )
         if request.shape == "inproc" and not pdb:
             go_on_apart()
+        # Imported late: a process apart copies what is there before it.
+        from ros2_cosim.core.record.summary import print_repetitions, print_summary
+        from ros2_cosim.core.run.bringup import bring_up
+        from ros2_cosim.core.run.output_directory import repetitions, shown
+        from ros2_cosim.core.run.tracebacks import debugging, showing
+
         with (
             bring_up(request) as prepared,
             debugging(wanted=pdb),

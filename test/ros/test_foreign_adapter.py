@@ -9,6 +9,7 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
 from functools import partial
+from itertools import groupby
 from math import inf
 from pathlib import Path
 from types import SimpleNamespace
@@ -149,11 +150,11 @@ def test_a_node_that_answers_nothing_is_named_with_the_service(adapt: Adapt, min
 @pytest.mark.parametrize(
     ("given", "hears_itself", "looks"),
     [
-        # After each sample, and for what the callbacks published.
-        ({}, False, [1] * 6 + [0]),
+        # After each sample, and, behind the last one, for what the callbacks published.
+        ({}, False, [1] * 5 + [2]),
         ({}, True, [1] * 2 * 6 + [1, 0]),
         # An executor takes one message of each topic at a time: three of the one that has most.
-        ({"ordered": False}, False, [1, 3, 0]),
+        ({"ordered": False}, False, [1, 4]),
         ({"ordered": False}, True, [1, 3, 1, 0]),
         ({"ordered": False, "barrier": "none"}, True, []),
     ],
@@ -179,9 +180,9 @@ def test_samples_are_handed_over_in_order_with_the_barriers_that_it_takes(
     handed: list[str] = []
     passed: list[int] = []
 
-    def pass_barrier(more: int) -> None:
-        passed.append(more)
-        barrier(more)
+    def pass_barrier(more: int, *, last: bool) -> None:
+        passed.append(more + last)
+        barrier(more, last=last)
 
     def hand(port: str, data: bytes, **more: Any) -> None:
         handed.append(port)
@@ -391,9 +392,10 @@ def test_a_message_after_the_last_activation_is_refused_at_the_end(
     ("given", "library", "watched", "looks"),
     [
         # Two looks: timers that the new time makes due have run, too.
-        ({}, "none", ["begin", "end"], [2, 1, 0]),
-        # A thread of its own sets the clock: what runs then does not count.
-        ({}, "librclcpp.so", ["begin", "pause", "resume", "end"], [1, 1, 0]),
+        ({}, "none", ["begin", "end"], [2]),
+        # A thread of its own sets the clock, which is asked for until it is: what runs then does
+        # not count.
+        ({}, "librclcpp.so", ["begin", "pause", "resume", "end"], [1, 2]),
         ({"barrier": "none"}, "none", ["begin", "end"], []),
     ],
 )
@@ -422,23 +424,23 @@ def test_the_clock_of_a_node_shows_the_time_of_the_activation(
     adapter._watch = watch
     barrier = adapter._topics.barrier
 
-    def pass_barrier(more: int) -> None:
-        passed.append(more)
-        barrier(more)
+    def pass_barrier(more: int, *, last: bool) -> None:
+        passed.append(more + last)
+        barrier(more, last=last)
 
     monkeypatch.setattr(adapter._topics, "barrier", pass_barrier)
     for time_ns in (10, 5_000_000_000):
         assert adapter.activate(step(time_ns, 1.5))["sum"].data == 1.5
         shown = node.get_clock().now().nanoseconds
         assert shown == time_ns or (not looks and shown < time_ns)
-        assert (calls, passed) == (watched, looks)
+        assert (calls, [number for number, _ in groupby(passed)]) == (watched, looks)
         calls.clear()
         passed.clear()
     if adapter._probe is not None:
         # It may refuse to say what it shows.
-        monkeypatch.setattr(adapter._probe, "wait_for", lambda time_ns: False)
+        monkeypatch.setattr(adapter._probe, "wait_for", lambda *asked: False)
         adapter.activate(step(5_000_000_001, 1.5))
-        assert adapter._probe is None and passed == [2, 1, 0]
+        assert adapter._probe is None and passed == [2, 2]
 
 
 @pytest.mark.parametrize(("name", "space"), [("/mine", {}), ("/cars/mine", {"__ns": "/cars"})])
@@ -732,9 +734,9 @@ def test_a_wait_ends_with_its_condition_or_its_time(opened: ExitStack) -> None:
 @pytest.mark.parametrize(
     ("settings", "expected"),
     [
-        ({}, "publish barrier publish barrier barrier"),
-        ({"ordered": False}, "publish publish barrier barrier"),
-        ({"acknowledge": True}, "publish wait barrier publish wait barrier barrier"),
+        ({}, "publish barrier publish barrier"),
+        ({"ordered": False}, "publish publish barrier"),
+        ({"acknowledge": True}, "publish wait barrier publish wait barrier"),
     ],
 )
 def test_samples_are_handed_over_as_the_settings_say(

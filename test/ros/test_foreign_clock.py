@@ -54,7 +54,7 @@ def test_it_waits_until_the_clock_shows_the_time(topics: ForeignTopics, node: No
     probe = ClockProbe(topics)
     for time_ns in (20_000_000, SECOND + 1, 5 * SECOND):
         topics.show_time(time_ns)
-        assert probe.wait_for(time_ns)
+        assert probe.wait_for(time_ns, topics.barrier)
         assert node.get_clock().now().nanoseconds == time_ns
 
 
@@ -69,7 +69,7 @@ def test_the_node_is_asked_until_the_clock_is_set(topics: ForeignTopics, node: N
         return SetParametersResult(successful=True)
 
     node.add_on_set_parameters_callback(count)
-    assert ClockProbe(topics).wait_for(SECOND)
+    assert ClockProbe(topics).wait_for(SECOND, topics.barrier)
     assert asked >= 3
     assert node.get_clock().now().nanoseconds == SECOND
 
@@ -80,4 +80,4 @@ def test_a_node_that_refuses_is_found_out(topics: ForeignTopics, node: Node) -> 
 
     node.add_on_set_parameters_callback(refuse)
     topics.show_time(SECOND)
-    assert not ClockProbe(topics).wait_for(SECOND)
+    assert not ClockProbe(topics).wait_for(SECOND, topics.barrier)

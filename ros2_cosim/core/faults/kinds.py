@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """The kinds of faults that come with the package."""
 
-from __future__ import annotations
-
 import struct
 from abc import abstractmethod
 from collections import deque

@@ -6,8 +6,6 @@ A kind is an entry point of the group ``ros2_cosim.faults``: a class derived fro
 says what becomes of a message. Example: :mod:`ros2_cosim.core.faults.kinds`.
 """
 
-from __future__ import annotations
-
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from typing import Annotated, Any, ClassVar, Final, Literal, NamedTuple

@@ -8,8 +8,6 @@ messages, services, checkpoints, the summary) is a :class:`FullModel`. No method
 name alone.
 """
 
-from __future__ import annotations
-
 import re
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -35,7 +33,7 @@ class Repeatability(Enum):
     NO = "no"
 
     @classmethod
-    def weakest(cls, parts: Iterable[Repeatability]) -> Repeatability:
+    def weakest(cls, parts: Iterable["Repeatability"]) -> "Repeatability":
         """How far two runs of a whole with these parts agree."""
         found = set(parts)
         return next((scope for scope in reversed(cls) if scope in found), cls.EVERYWHERE)

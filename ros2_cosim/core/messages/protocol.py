@@ -6,8 +6,6 @@ number. Times are simulated nanoseconds, except those whose names hold ``compute
 ``transport``: these are measured wall time in nanoseconds and never feed a result.
 """
 
-from __future__ import annotations
-
 from typing import NamedTuple
 
 from ros2_cosim.core.kernel.errors import ProtocolError

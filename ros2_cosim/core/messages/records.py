@@ -7,8 +7,6 @@ in its docstring; header stamp and sequence number travel beside the record, not
 from the start of the run; those of a message count as ROS does (``start_time`` of the scenario).
 """
 
-from __future__ import annotations
-
 from typing import Annotated, Final, NamedTuple
 
 from ros2_cosim.core.messages.binding import SINCE_START

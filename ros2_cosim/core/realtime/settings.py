@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """What a scenario says about deadlines and late parts: ``overrun``, ``coupling``, ``estimate``."""
 
-from __future__ import annotations
-
 from typing import Any, Final, Literal
 
 from pydantic import Field, model_validator
@@ -73,7 +71,7 @@ class RuleSettings(Section):
     )
 
     @model_validator(mode="after")
-    def _without_use(self) -> RuleSettings:
+    def _without_use(self) -> "RuleSettings":
         for key in self.model_dump(exclude_defaults=True):  # a resolved file gives all defaults
             methods = _READ_BY.get(key, (self.method,))
             if self.method not in methods:
@@ -84,7 +82,7 @@ class RuleSettings(Section):
         return self
 
     @model_validator(mode="after")
-    def _complete(self) -> RuleSettings:
+    def _complete(self) -> "RuleSettings":
         wanted = {"rate": 1, "curve": 1, "map": 2}.get(self.method, 0)
         if len(self.of) != wanted:
             raise ValueError(

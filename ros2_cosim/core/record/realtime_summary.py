@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """The part ``realtime`` of ``summary.json``: deadlines, late parts, estimates."""
 
-from __future__ import annotations
-
 from pydantic import Field
 
 from ros2_cosim.core.documents.settings import Section

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """``summary.json``: the figures of a run, for people and for other programs."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Iterable
 from pathlib import Path
@@ -227,7 +225,7 @@ class Summary(Section):
     )
 
     @model_validator(mode="after")
-    def _reason_given(self) -> Summary:
+    def _reason_given(self) -> "Summary":
         if self.complete != bool(self.trace_sha256):
             raise ValueError("trace_sha256 must be given if, and only if, the run is complete")
         if self.repeatable == (self.not_repeatable_reason is not None):

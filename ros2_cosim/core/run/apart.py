@@ -27,8 +27,6 @@ from ros2_cosim.core.kernel.errors import RunError
 from ros2_cosim.core.kernel.time import format_ns
 from ros2_cosim.core.process.processes import end_with_parent
 from ros2_cosim.core.run.crashes import OWN_SIGNALS, crash_of
-from ros2_cosim.core.run.results import leave_incomplete
-from ros2_cosim.core.scenario.schema import load_scenario
 
 _PASSED_ON = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 #: Length and path of the output directory come first, then the time [ns] of the activation of each
@@ -75,6 +73,10 @@ class _Memory:
 
     def ended_by(self, number: int) -> str:
         """The sentence about the end of the process by a signal; its run is left readable."""
+        # Imported late: the less is in this process, the less has the other one to copy.
+        from ros2_cosim.core.run.results import leave_incomplete
+        from ros2_cosim.core.scenario.schema import load_scenario
+
         (length,) = _LENGTH.unpack_from(self._memory, 0)
         how = "crashed" if number in OWN_SIGNALS else "was killed"
         text = f"{self._subject} {how} by {signal.Signals(number).name}"

@@ -6,10 +6,12 @@ from __future__ import annotations
 import signal
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from ros2_cosim.core.kernel.time import format_ns
-from ros2_cosim.core.scenario.schema import Scenario
+
+if TYPE_CHECKING:
+    from ros2_cosim.core.scenario.schema import Scenario
 
 #: Signals by which a process ends itself; what it printed before says why (as, no memory).
 OWN_SIGNALS = frozenset(

@@ -7,7 +7,6 @@ from typing import Any
 
 from ros2_cosim.core.faults.faulty import Faults
 from ros2_cosim.core.faults.fields import type_of_field
-from ros2_cosim.core.faults.kinds import FieldFault
 from ros2_cosim.core.faults.manipulators import Fault, FaultyPort
 from ros2_cosim.core.faults.settings import FaultSettings
 from ros2_cosim.core.kernel.errors import ConfigurationError
@@ -83,6 +82,9 @@ def check_fault(scenario: Scenario, fault: str) -> None:
 
     :raises ConfigurationError: it cannot
     """
+    # Imported late: hardly a scenario has faults, and each kind is a class of settings.
+    from ros2_cosim.core.faults.kinds import FieldFault
+
     settings = scenario.faults[fault]
     name, port = settings.participant, settings.port_name
     participant = scenario.participants.get(name)

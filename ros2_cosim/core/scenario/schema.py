@@ -5,8 +5,6 @@ Pydantic validates it; this module turns each fault into one line that names the
 what was found and what is allowed.
 """
 
-from __future__ import annotations
-
 import json
 import re
 from collections.abc import Iterable, Mapping, Sequence
@@ -119,7 +117,7 @@ class InputSettings(Section):
     type: str | None = Field(default=None, description="message type of that topic")
 
     @model_validator(mode="after")
-    def _check(self) -> InputSettings:
+    def _check(self) -> "InputSettings":
         if self.handled and (self.delayed or self.estimate is not None or self.unsynchronised):
             raise ValueError(
                 "a handled input takes each message at its stamp; it cannot be delayed, estimated "
@@ -190,7 +188,7 @@ class OutputSettings(Section):
         return "map" if self.frame_id is None else self.frame_id
 
     @model_validator(mode="after")
-    def _check_seam(self) -> OutputSettings:
+    def _check_seam(self) -> "OutputSettings":
         if (self.seam is None) != (not self.of):
             raise ValueError("'as', a seam, and 'of', the outputs that it is made of, go together")
         return self
@@ -309,7 +307,7 @@ class SimulatorSettings(Section):
     )
 
     @model_validator(mode="after")
-    def _check(self) -> SimulatorSettings:
+    def _check(self) -> "SimulatorSettings":
         if self.kind == "carla" and self.port == 0:
             raise ValueError("kind carla needs the port of the server (usually 2000), not 0")
         return self
@@ -349,7 +347,7 @@ class ExternalSettings(Section):
     inputs: dict[Name, ExternalInput] = Field(default_factory=dict, description="what it gives")
 
     @model_validator(mode="after")
-    def _names_differ(self) -> ExternalSettings:
+    def _names_differ(self) -> "ExternalSettings":
         both = self.outputs.keys() & self.inputs.keys()
         taken = {"run"} & (self.outputs.keys() | self.inputs.keys())
         for name in sorted(both | taken):

@@ -21,7 +21,6 @@ from ros2_cosim.core.kernel.model import FullModel, Port
 from ros2_cosim.core.kernel.random_streams import LatencyDistribution, RandomStream
 from ros2_cosim.core.kernel.time import FOREVER
 from ros2_cosim.core.messages.catalogue import DEFAULT as CATALOGUE
-from ros2_cosim.core.messages.foreign import HeaderDelay
 from ros2_cosim.core.messages.raw import CarrierCodec
 from ros2_cosim.core.realtime.renewal import renewed
 from ros2_cosim.core.realtime.run_settings import AS_FAST_AS_POSSIBLE, RealtimeRun
@@ -226,6 +225,9 @@ def _output(
                 f"{where}: stamp: header goes with a constant latency, the least delay of the "
                 "node's own stamps"
             )
+        # Imported late, with the settings of foreign nodes: others have no such output.
+        from ros2_cosim.core.messages.foreign import HeaderDelay
+
         draw = HeaderDelay()
     latency = Latency(distribution.minimum_ns, draw)
     return OutputPort(port, latency, settings.schedule, codec, settings.latched)

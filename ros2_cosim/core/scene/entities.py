@@ -7,8 +7,6 @@ change of a run is, at a simulated time, recorded and repeated. Poses and veloci
 the map frame (REP-103, SI); the reference point of a vehicle is the centre of its footprint.
 """
 
-from __future__ import annotations
-
 import json
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Sequence

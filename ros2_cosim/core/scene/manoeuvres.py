@@ -4,8 +4,6 @@
 Each action is a mapping with one key that says what is done, and optionally ``when``.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from typing import Annotated, Final, Literal
 

@@ -4,8 +4,6 @@
 One class says which keys there are; every reader takes it from :func:`scene_settings`.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from typing import Annotated, Any, Final, Literal
 

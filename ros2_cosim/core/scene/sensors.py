@@ -5,8 +5,6 @@ The section ``scene.sensors`` names them. A simulator gives measurements in CARL
 (left-handed); the world participant makes ROS messages of them.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from enum import Enum
 from typing import Annotated, Literal, NamedTuple

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """What a scenario says of a controller: its laws, and what stands around them."""
 
-from __future__ import annotations
-
 from typing import Annotated, Any, Final
 
 from pydantic import BeforeValidator, Field

@@ -8,13 +8,15 @@ publishes when a parameter is set is stamped by its clock: ``use_sim_time`` is s
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 from rcl_interfaces.msg import Parameter, ParameterEvent, ParameterType, ParameterValue
 from rcl_interfaces.srv import SetParameters
 from rclpy.qos import qos_profile_parameter_events
 
-from ros2_cosim.core.kernel.time import SECOND
+from ros2_cosim.core.kernel.time import NEVER, SECOND
 from ros2_cosim.ros.foreign.foreign_topics import ForeignTopics
-from ros2_cosim.ros.node.answers import REPEAT_S, answer_of
+from ros2_cosim.ros.node.answers import REPEAT_S
 
 #: A node whose process has loaded this library sets its clock in its own thread.
 CLOCK_THREAD_LIBRARY = "librclcpp.so"
@@ -34,27 +36,34 @@ class ClockProbe:
         self._request = SetParameters.Request(
             parameters=[Parameter(name="use_sim_time", value=value)]
         )
-        #: The time [ns] of the newest event since it was requested; None: none has come.
-        self._shown: int | None = None
+        #: The time [ns] of the newest event since it was requested.
+        self._shown = NEVER
         topics.listen(ParameterEvent, _EVENTS, self._on_event, qos_profile_parameter_events)
         self._client = topics.node.create_client(
             SetParameters, f"{topics.node_name}/set_parameters"
         )
 
-    def wait_for(self, time_ns: int) -> bool:
+    def wait_for(self, time_ns: int, barrier: Callable[[], None]) -> bool:
         """Return when the node's clock shows a time that has been published to it.
 
         :param time_ns: the time, as ROS counts it
+        :param barrier: calls the node, too: these calls come right behind the question, whose
+            answer comes first, and it returns when they are answered
         :return: whether it shows it; False: the node refuses to say so
         """
-        while self._shown != time_ns:
-            self._shown = None
-            answer = answer_of(self._client, self._request, self._topics.wait_until)
-            if not all(result.successful for result in answer.results):
+        while True:
+            self._shown = NEVER
+            answer = self._client.call_async(self._request)
+            barrier()
+            if not answer.done():  # overtaken, or lost, as the first ones may get
+                self._client.remove_pending_request(answer)
+                continue
+            if not all(result.successful for result in answer.result().results):
                 return False
             # The event was sent before the answer; only the first ones may get lost.
-            self._topics.wait_until(lambda: self._shown is not None, REPEAT_S)
-        return True
+            self._topics.wait_until(lambda: self._shown > NEVER, REPEAT_S)
+            if self._shown == time_ns:
+                return True
 
     def _on_event(self, event: ParameterEvent) -> None:
         if event.node == self._topics.node_name:

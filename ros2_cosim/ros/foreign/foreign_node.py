@@ -12,6 +12,7 @@ from __future__ import annotations
 import time
 from collections import Counter
 from collections.abc import Mapping
+from functools import partial
 from typing import Any, NamedTuple
 
 from ros2_cosim.core.kernel.errors import ConfigurationError
@@ -452,22 +453,24 @@ class ForeignNodeAdapter:
 
     def _pass_through(self, fresh: list[_Handed], now: int, delivered: list[_Handed]) -> None:
         """Hand over in DDS, one after the other, all that an activation delivers."""
-        # Latched inputs first: timers that the new time makes due already see them.
-        self._hand_over(fresh)
-        if self._settings.use_sim_time:
-            self._set_clock(now)
-        self._hand_over(delivered)
-        if self._barrier:
-            # Once more for what the callbacks published: it came the same way, and earlier. What
-            # the node hears of it has callbacks, too.
+        # Latched inputs first: timers that the new time makes due already see them. What callbacks
+        # published came the same way as the answers, and earlier: one call more shows it, right
+        # behind those of the last delivery. What the node hears of it has callbacks, too.
+        clock = self._settings.use_sim_time
+        joined = not (self._hears_itself or self._exchanges)
+        self._hand_over(fresh, last=joined and not (clock or delivered))
+        if clock:
+            self._set_clock(now, last=joined and not delivered)
+        self._hand_over(delivered, last=joined)
+        if self._barrier and not (joined and (fresh or clock or delivered)):
             self._pass_barrier(looks=int(self._hears_itself))
 
-    def _set_clock(self, now: int) -> None:
+    def _set_clock(self, now: int, *, last: bool) -> None:
         # A thread that sets the clock runs no callbacks.
         apart = self._probe is not None
         if apart:
             self._watch.pause()
-        self._show_time(now)
+        self._show_time(now, last=last)
         if apart:
             self._watch.resume()
 
@@ -623,7 +626,7 @@ class ForeignNodeAdapter:
         ]
         return sorted(queue, key=_order)
 
-    def _hand_over(self, queue: list[_Handed]) -> None:
+    def _hand_over(self, queue: list[_Handed], *, last: bool) -> None:
         for entry in queue:
             if entry.port in self._exchanges:
                 for item in items_of(bytes(entry.sample.value.data)):
@@ -633,15 +636,16 @@ class ForeignNodeAdapter:
             data = self._bytes(entry)
             self._topics.publish(entry.port, data, acknowledge=self._settings.acknowledge)
             if self._settings.ordered and self._barrier:
-                self._pass_barrier()
+                self._pass_barrier(last=last and entry is queue[-1])
                 if self._hears_itself:
                     # What the node reads of its own messages came after this answer.
                     self._pass_barrier()
         if queue and self._barrier and not self._settings.ordered:
             # An executor takes one message of each topic between two looks at its services.
-            self._pass_barrier(looks=max(Counter(entry.port for entry in queue).values()))
+            looks = max(Counter(entry.port for entry in queue).values())
+            self._pass_barrier(looks, last=last)
 
-    def _show_time(self, time_ns: int) -> None:
+    def _show_time(self, time_ns: int, *, last: bool = False) -> None:
         if self._led is not None:
             clock = clock_message(time_ns + self._start_ns)
             self._led.step([(self._topics.clock_topic, clock)])
@@ -650,14 +654,19 @@ class ForeignNodeAdapter:
         if not self._barrier:
             return
         self._patience.begin(lambda: f"the clock of {self._node_name} at {format_ns(time_ns)}")
-        if self._probe is not None and not self._probe.wait_for(time_ns + self._start_ns):
+        if self._probe is not None:
+            # When the node has said that the clock is set, timers that it made due run at the next
+            # look, and the second of these calls is answered after it.
+            barrier = partial(self._topics.barrier, 1, last=last)
+            if self._probe.wait_for(time_ns + self._start_ns, barrier):
+                return
             self._probe = None  # it refuses: that it has several threads stands in the summary
         # Now, or at the next look, the clock is set; timers that it made due run at the one after.
-        self._pass_barrier(looks=1 if self._probe is not None else 2)
+        self._pass_barrier(looks=2, last=last)
 
-    def _pass_barrier(self, looks: int = 1) -> None:
+    def _pass_barrier(self, looks: int = 1, *, last: bool = False) -> None:
         self._patience.begin(lambda: f"an answer of {self._node_name}/get_parameters (is it busy?)")
-        self._topics.barrier(looks)
+        self._topics.barrier(looks, last=last)
 
 
 class _Handed(NamedTuple):

@@ -349,18 +349,21 @@ class ForeignTopics:
         assert self._clock is not None
         self._clock.show(time_ns)
 
-    def barrier(self, looks: int = 1) -> None:
+    def barrier(self, looks: int = 1, *, last: bool = False) -> None:
         """Return when the callbacks of all that was handed over have run.
 
         :param looks: how often the node looks for messages after all had come. At the first look
             it finds the messages, at the second one the timers that a message made due. None are
             enough to receive what it published before this call.
+        :param last: a call more, right behind the others, receives what those callbacks published
         """
         assert self._client is not None
         self.asked_ns = time.time_ns()
-        for calls in _parts(looks + 1):
+        for calls in _parts(looks + 1 + last):
             futures = [self._client.call_async(self._request) for _ in range(calls)]
             for future in futures:
+                if last and future is futures[-1]:
+                    self.asked_ns = time.time_ns()
                 self.wait_until(future.done)
                 future.result()
         self._take_what_came()

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """What a scene is made of: map, step, vehicles, static objects. Checked on construction."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """The parameters of the world participant, and the scene that follows from them."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Any, Literal
 

@@ -5,8 +5,6 @@ A figure of a vehicle stands beside the key of its source. What a vehicle has no
 from those of its drive, its class, and its size: these are class estimates.
 """
 
-from __future__ import annotations
-
 from functools import cache
 from typing import Annotated, Any, Final, Literal
 

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Traffic lights and signs of a road description, and what groups them."""
 
-from __future__ import annotations
-
 from typing import NamedTuple
 
 from ros2_cosim.world.road.elements import MalformedElementError, Notes, RoadElement
