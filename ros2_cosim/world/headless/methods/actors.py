@@ -151,7 +151,7 @@ TABLE.methods(
     ("get_actor_socket_world_transforms", lambda w, a: [b.world for b in w.bones(a)], u32),
     ("get_actor_bone_world_transforms", lambda w, a: [b.world for b in w.bones(a)], u32),
     ("get_vehicle_bone_world_transforms", lambda w, a: [b.world for b in w.bones(a)], u32),
-    # As in CARLA sockets are told on the actor's root, bones on the component that they belong to.
+    # As in CARLA places of sockets are on the actor's root, those of bones on their mesh.
     ("get_actor_socket_relative_transforms", lambda w, a: [b.component for b in w.bones(a)], u32),
     ("get_actor_bone_relative_transforms", lambda w, a: w.bones_on_mesh(a), u32),
 )
