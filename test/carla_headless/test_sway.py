@@ -29,7 +29,7 @@ def test_it_stays_within_its_amplitude_and_stands_still_with_the_vehicle(
 ) -> None:
     sway, twin = Sway(number), Sway(number)
     offset = sway.step(0.05, 0.0)
-    assert offset == twin.step(0.05, 0.0) == pytest.approx(5.0e-4, rel=0.01)
+    assert offset == twin.step(0.05, 0.0) == pytest.approx(1.0e-4, rel=0.01)
     for dt, speed in steps:
         shift = sway.step(dt, speed)
         assert shift == twin.step(dt, speed)
@@ -109,7 +109,7 @@ def test_a_vehicle_does_not_stand_exactly_where_it_is_put(world: Any) -> None:
     car = world.spawn_actor(world.get_blueprint_library().find("vehicle.tesla.model3"), start)
     world.tick()
     place = car.get_location()
-    assert 1e-4 < place.distance_2d(start.location) < 1e-3
+    assert 5e-5 < place.distance_2d(start.location) < 2e-4
     for _ in range(5):
         world.tick()
     assert car.get_location() == place

@@ -6,8 +6,8 @@ Programs count on that without knowing. CARLA's agents look for vehicles and lig
 *above* 0 degrees, and float32 makes a 0 of what is below a hundredth of a degree: on a straight
 road they do not see what is exactly ahead, run into the vehicle before them and stop behind red
 lights. The agent of ros-bridge has no direction to a waypoint that it stands on, and steers by NaN
-from then on: in its first step a vehicle moves by half a millimetre, as one that sinks into its
-springs.
+from then on: in its first step a vehicle moves by a tenth of a millimetre, as one that sinks into
+its springs.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ _HIGHEST: Final = 0.55
 #: Share of that range from one vehicle to the next: the golden ratio spreads any number of them.
 _NEXT: Final = 0.6180339887498949
 #: Where a new vehicle comes to stand, beside where it is put [m].
-_SETTLED: Final = 5.0e-4
+_SETTLED: Final = 1.0e-4
 #: A period in units of the phase: two parabolas, each 2 long, take the place of a sine.
 _PERIOD: Final = 4.0
 
