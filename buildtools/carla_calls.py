@@ -45,16 +45,10 @@ _LOGGED = "the client gets no answer: the error is in the server's log"
 EXCEPTIONS: Final = (
     (PARTLY, "accepted without effect: nothing in the pictures is translucent",
      "World.set_annotations_traverse_translucency"),
-    (PARTLY, "sockets are the bones",
-     "Actor.get_socket_names Actor.get_socket_world_transforms "
-     "Actor.get_socket_relative_transforms"),
-    (PARTLY, "walkers have a rest pose, vehicles a body and wheels", "Actor.get_bone_names "
-     "Actor.get_bone_world_transforms Actor.get_bone_relative_transforms "
-     "Vehicle.get_vehicle_bone_world_transforms Walker.get_bones Walker.set_bones "
-     "Walker.blend_pose Walker.show_pose Walker.hide_pose Walker.get_pose_from_animation"),
     (REFUSED, f"there is no CarSim and no Chrono; {_LOGGED}",
      "Vehicle.enable_carsim Vehicle.use_carsim_road Vehicle.enable_chrono_physics"),
     (REFUSED, "the client cannot send it", "command.ShowDebugTelemetry"),
+    (REFUSED, "the client cannot return it", "ServerSideSensor.get_ignored_vehicles"),
 )  # fmt: skip
 
 

@@ -95,7 +95,9 @@ def test_what_is_refused_is_an_error(client: Any, objects: dict[str, Any]) -> No
         for call in calls()
         if call.state == REFUSED and call.owner != "command"
     }
-    assert refused == logged.keys()
+    assert refused == logged.keys() | {"ServerSideSensor.get_ignored_vehicles"}
+    with pytest.raises(TypeError, match="to_python"):
+        objects["Sensor"].get_ignored_vehicles()
     for call in logged.values():
         call()
     # This server was started without ROS 2.
@@ -367,6 +369,43 @@ def test_doors_open_and_wheels_look_as_they_are_told(client: Any, objects: dict[
     turned = (before - car.get_wheel_pitch_angle(wheel)) % 360.0
     assert turned == pytest.approx(way / radius * 180.0 / np.pi, rel=0.02)
     car.disable_constant_velocity()
+
+
+def test_pictures_show_the_pose_of_a_walker(client: Any, objects: dict[str, Any]) -> None:
+    world, walker = client.get_world(), objects["Walker"]
+    pose = walker.get_transform()
+    eye = carla.Transform(pose.transform(carla.Location(y=-2.0)), pose.rotation)
+    eye.rotation.yaw += 90.0
+
+    def changed(before: Any) -> Any:
+        return abs(_picture(client, eye) - before).max(axis=-1) > 8
+
+    standing = _picture(client, eye)
+    names = walker.get_bone_names()
+    relative = {bone.name: bone.relative for bone in walker.get_bones().bone_transforms}
+    raised = carla.Transform(relative["crl_thigh__R"].location, carla.Rotation(pitch=90.0))
+    bones = carla.WalkerBoneControlIn()
+    bones.bone_transforms = [("crl_thigh__R", raised)]
+    walker.set_bones(bones)
+    assert not changed(standing).any()
+    walker.show_pose()
+    leg = changed(standing)
+    foot = walker.get_bone_world_transforms()[names.index("crl_foot__R")].location
+    assert foot.z == pytest.approx(pose.location.z, abs=0.2)
+    # The walker looks to the left of the picture: there is the leg now.
+    assert leg[:, :28].sum() > 15
+    walker.hide_pose()
+    assert not changed(standing).any()
+    walker.apply_control(carla.WalkerControl(pose.get_forward_vector(), 0.5, False))
+    world.tick()
+    walker.get_pose_from_animation()
+    walker.apply_control(carla.WalkerControl())
+    world.tick()
+    rest = walker.get_bone_relative_transforms()
+    walker.show_pose()
+    world.tick()
+    assert walker.get_bone_relative_transforms() != rest
+    walker.hide_pose()
 
 
 def test_most_calls_work() -> None:

@@ -122,6 +122,39 @@ def test_a_replay_drives_the_same_way(client: Any, recorded: tuple[Path, Way, in
     world.tick()
 
 
+def test_a_walker_of_a_recording_walks(client: Any, tmp_path: Path) -> None:
+    world = client.get_world()
+    town = world.get_map()
+    place = town.get_waypoint(carla.Location(40.0, 111.75, 7.0)).transform
+    place.location.z += 1.0
+    library = world.get_blueprint_library()
+    walker = world.spawn_actor(library.find("walker.pedestrian.0003"), place)
+    world.tick()
+    client.start_recorder(str(tmp_path / "walk.log"))
+    walker.apply_control(carla.WalkerControl(carla.Vector3D(1.0, 0.0, 0.0), 1.4, False))
+    bones = []
+    for _ in range(20):
+        world.tick()
+        bones.append([b.rotation.pitch for b in walker.get_bone_relative_transforms()])
+    client.stop_recorder()
+    walker.destroy()
+    world.tick()
+    client.replay_file(str(tmp_path / "walk.log"), 0.0, 0.0, 0)
+    world.tick()
+    (again,) = world.get_actors().filter("walker.*")
+    turned = set()
+    for _ in range(18):
+        world.tick()
+        assert again.get_velocity().length() == pytest.approx(1.4, abs=1e-3)
+        turned.add(max(b.rotation.pitch for b in again.get_bone_relative_transforms()))
+    assert len(turned) > 10 and max(turned) == pytest.approx(max(map(max, bones)), abs=5.0)
+    client.stop_replayer(True)
+    world.tick()
+    assert again.get_control().speed == 0.0
+    again.destroy()
+    world.tick()
+
+
 def test_wrong_files_are_errors(client: Any, tmp_path: Path) -> None:
     with pytest.raises(RuntimeError, match="not found on server"):
         client.show_recorder_file_info(str(tmp_path / "none.log"), True)

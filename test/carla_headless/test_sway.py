@@ -28,7 +28,8 @@ def test_it_stays_within_its_amplitude_and_stands_still_with_the_vehicle(
     number: int, steps: list[tuple[float, float]]
 ) -> None:
     sway, twin = Sway(number), Sway(number)
-    offset = 0.0
+    offset = sway.step(0.05, 0.0)
+    assert offset == twin.step(0.05, 0.0) == pytest.approx(1.0e-4, rel=0.01)
     for dt, speed in steps:
         shift = sway.step(dt, speed)
         assert shift == twin.step(dt, speed)
@@ -100,6 +101,19 @@ def longest_blindness(world: Any, steering: str) -> int:
     for car in cars:
         car.destroy()
     return longest
+
+
+def test_a_vehicle_does_not_stand_exactly_where_it_is_put(world: Any) -> None:
+    # The direction from there to the waypoint that it stands on is asked by agents of ros-bridge.
+    start = world.get_map().get_waypoint(carla.Location(60.0, 5.25, 0.0)).transform
+    car = world.spawn_actor(world.get_blueprint_library().find("vehicle.tesla.model3"), start)
+    world.tick()
+    place = car.get_location()
+    assert 5e-5 < place.distance_2d(start.location) < 2e-4
+    for _ in range(5):
+        world.tick()
+    assert car.get_location() == place
+    car.destroy()
 
 
 def test_a_follower_sees_what_is_exactly_ahead(world: Any) -> None:

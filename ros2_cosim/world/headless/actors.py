@@ -101,6 +101,8 @@ class Actor:
         self.simulates_physics = True
         #: Name of the bone of the parent that it is mounted on; none: the root.
         self.socket = ""
+        #: The vehicles that a sensor leaves out.
+        self.ignored: tuple[int, ...] = ()
         self._attributes = {a.id: a.value for a in description.attributes}
         self._box: OrientedBox | None = None
 

@@ -20,6 +20,7 @@ from ros2_cosim.world.headless.recording import (
     Recording,
 )
 from ros2_cosim.world.headless.signals import LightActor
+from ros2_cosim.world.headless.walkers import WalkerActor
 from ros2_cosim.world.headless.wire_types import Rotation, Transform, Vector, VehicleControl
 from ros2_cosim.world.headless.world import CallError, World
 
@@ -82,11 +83,14 @@ class Replayer:
         return self._now < self._end
 
     def stop(self, *, keep: bool) -> None:
-        """Give the actors back to physics, or remove them."""
+        """Give the actors back to physics, or remove them; walkers stop."""
         for number in self.actors.values():
             if number not in self._removable():
                 continue
             if keep:
+                actor = self._world.actors[number]
+                if isinstance(actor, WalkerActor):
+                    actor.follow(actor.state.transform, 0.0)
                 self._world.simulate_physics(number, True)
             else:
                 self._world.destroy(number)
@@ -102,12 +106,17 @@ class Replayer:
         share = 0.0
         if after is not None and after.elapsed > before.elapsed:
             share = (self._now - before.elapsed) / (after.elapsed - before.elapsed)
+        paces = dict(before.paces)
         for number, pose in before.places.items():
             actor = self.actors.get(number)
             if actor is None or actor not in self._world.actors:
                 continue
             later = after.places.get(number, pose) if after is not None else pose
-            self._world.set_transform(actor, _between(pose, later, share))
+            place = _between(pose, later, share)
+            if number in paces:
+                self._world.require_walker(actor).follow(place, paces[number])
+            else:
+                self._world.set_transform(actor, place)
         for drive in before.drives:
             vehicle = self.actors.get(drive.id)
             if vehicle is not None and vehicle in self._world.actors:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from ros2_cosim.core.kernel.exactmath import atan2, degrees, radians, sincos, sqrt
+from ros2_cosim.core.kernel.exactmath import atan2, degrees, hypot, radians, sincos, sqrt
 from ros2_cosim.world.geometry import frames
 from ros2_cosim.world.headless.actors import Actor, box_at
 from ros2_cosim.world.headless.blueprints import Blueprint
@@ -28,8 +28,8 @@ from ros2_cosim.world.road.lanes import OFF_ROAD
 MASS: Final = 75.0  # kg
 #: CARLA's walkers walk no faster [m/s].
 MAX_SPEED: Final = 40.96
-#: Speed upwards at the start of a jump [m/s]: the engine's usual one.
-_JUMP_SPEED: Final = 4.2
+#: Speed upwards at the start of a jump [m/s], by CARLA's ``WalkerController.cpp``.
+_JUMP_SPEED: Final = 5.0
 _STANDING: Final = 1e-3  # m above the ground
 
 
@@ -54,7 +54,7 @@ class WalkerActor(Actor):
         #: Whether a client's navigation moves it: its mesh leads around what stands there.
         self.is_guided = False
         self.alive = True
-        self.skeleton = Skeleton(2.0 * blueprint.extent.z)
+        self.skeleton = Skeleton(2.0 * blueprint.extent.z, 2.0 * blueprint.extent.y)
         x, y, z = pose.location
         self.place(pose._replace(location=Vector(x, y, max(z, self._lowest(x, y, z)))))
 
@@ -86,13 +86,13 @@ class WalkerActor(Actor):
         self._push = self._push[0] + px, self._push[1] + py
         self.place(Transform(Vector(x + sx, y + sy, z), rotation))
 
-    def follow(self, feet: Transform, speed: float) -> None:
-        """Stand where a client's navigation wants it: pose of the feet, speed forwards [m/s]."""
-        x, y, z = feet.location
-        sin, cos = sincos(radians(feet.rotation.yaw))
-        pose = Transform(Vector(x, y, z + self._half_height), feet.rotation)
-        moved = ActorState(pose, Vector(speed * cos, speed * sin), Vector(), Vector())
-        self.state = moved
+    def follow(self, pose: Transform, speed: float) -> None:
+        """Walk to a pose that something else has worked out, at a speed forwards [m/s]."""
+        x, y, _ = pose.location
+        sin, cos = sincos(radians(pose.rotation.yaw))
+        before = self.state.transform.location
+        self.skeleton.walk(hypot(x - before.x, y - before.y), speed)
+        self.state = ActorState(pose, Vector(speed * cos, speed * sin), Vector(), Vector())
         self._box = None
         self.control = WalkerControl(Vector(cos, sin), speed)
         self.is_guided = True
@@ -128,9 +128,10 @@ class WalkerActor(Actor):
         if not self.alive:
             speed, jump = 0.0, False
         length = sqrt(direction.x * direction.x + direction.y * direction.y)
-        pace = min(max(speed, 0.0), MAX_SPEED)
+        pace = min(max(speed, 0.0), MAX_SPEED) if length > 0.0 else 0.0
+        self.skeleton.walk(pace * dt, pace)
         vx = vy = 0.0
-        if length > 0.0 and pace > 0.0:
+        if pace > 0.0:
             vx, vy = pace * direction.x / length, pace * direction.y / length
             # It faces the way that it walks.
             rotation = Rotation(yaw=degrees(atan2(vy, vx)))

@@ -348,6 +348,18 @@ class World:
             found.append(BonePose(name, compose(pose, on_body), on_body, on_body))
         return found
 
+    def bones_on_mesh(self, actor_id: int) -> list[Transform]:
+        """The bones on the mesh that they belong to: a walker's stands at its feet.
+
+        :raises CallError: if there is no such actor
+        """
+        actor = self.require(actor_id)
+        feet = actor.bounding_box.extent.z if isinstance(actor, WalkerActor) else 0.0
+        return [
+            place._replace(location=place.location._replace(z=place.location.z + feet))
+            for _, _, place, _ in self.bones(actor_id)
+        ]
+
     def pose_to_set(self, actor_id: int) -> Transform:
         """The pose that ``set_transform`` replaces: relative to the parent if there is one."""
         actor = self.require(actor_id)
@@ -465,7 +477,9 @@ class World:
         """
         _require_below(_MAX_COORDINATE, "location", feet.location)
         _require_below(_MAX_SPEED, "speed", Vector(speed))
-        self.require_walker(actor_id).follow(feet, speed)
+        walker, (x, y, z) = self.require_walker(actor_id), feet.location
+        middle = Vector(x, y, z + walker.bounding_box.extent.z)
+        walker.follow(Transform(middle, feet.rotation), speed)
 
     # Time --------------------------------------------------------------------------------
 

@@ -151,8 +151,9 @@ TABLE.methods(
     ("get_actor_socket_world_transforms", lambda w, a: [b.world for b in w.bones(a)], u32),
     ("get_actor_bone_world_transforms", lambda w, a: [b.world for b in w.bones(a)], u32),
     ("get_vehicle_bone_world_transforms", lambda w, a: [b.world for b in w.bones(a)], u32),
-    ("get_actor_socket_relative_transforms", lambda w, a: [b.relative for b in w.bones(a)], u32),
-    ("get_actor_bone_relative_transforms", lambda w, a: [b.relative for b in w.bones(a)], u32),
+    # As in CARLA places of sockets are on the actor's root, those of bones on their mesh.
+    ("get_actor_socket_relative_transforms", lambda w, a: [b.component for b in w.bones(a)], u32),
+    ("get_actor_bone_relative_transforms", lambda w, a: w.bones_on_mesh(a), u32),
 )
 TABLE.methods(
     VALUE,

@@ -7,7 +7,7 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from ros2_cosim.world.headless.decoding import boolean, listing, real, text, u8, u32
-from ros2_cosim.world.headless.dispatch import AnswerForm, MethodTable, by_simulation, by_world
+from ros2_cosim.world.headless.dispatch import AnswerForm, MethodTable, by_simulation
 from ros2_cosim.world.headless.sensing.cam_message import MOST_TEXT, TEXT_SENSOR
 from ros2_cosim.world.headless.sensing.gbuffers import Buffer
 from ros2_cosim.world.headless.simulation import gbuffer_stream
@@ -97,6 +97,15 @@ def _send(simulation: Simulation, actor: int, message: str) -> None:
     simulation.sensors.say(sensor, data)
 
 
+@_method("set_ignored_vehicles", VOID, u32, listing(u32))
+def _set_ignored(simulation: Simulation, actor: int, vehicles: list[int]) -> None:
+    # As in CARLA only the camera for Cosmos Transfer looks at them.
+    sensor = simulation.world.require(actor)
+    if sensor.blueprint.kind != "sensor":
+        raise CallError(f"actor {actor} is not a sensor")
+    sensor.ignored = tuple(simulation.world.require_vehicle(number).id for number in vehicles)
+
+
 TABLE.methods(
     NONE,
     by_simulation,
@@ -114,9 +123,4 @@ TABLE.methods(
     ("get_traffic_sign_trigger_volume", lambda s, a: s.world.require_sign(a).trigger, u32),
     ("is_sensor_enabled_for_ros", lambda s, n: s.ros.is_enabled(s.sensor_of_stream(n).id), u32),
     ("are_gbuffers_enabled", lambda s, a: s.require_colour_camera(a).id in s.gbuffers, u32),
-)
-TABLE.methods(
-    VOID,
-    by_world,
-    ("set_ignored_vehicles", lambda w, a, _: w.require(a), u32, listing(u32)),
 )

@@ -51,7 +51,7 @@ def _blend(simulation: Simulation, actor: int, share: float) -> None:
 
 @_method("get_pose_from_animation", NONE, u32)
 def _take_pose(simulation: Simulation, actor: int) -> None:
-    simulation.world.require_walker(actor).skeleton.take_rest_pose()
+    simulation.world.require_walker(actor).skeleton.take_pose_of_gait()
 
 
 @_method("set_actor_dead", NONE, u32)

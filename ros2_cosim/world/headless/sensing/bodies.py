@@ -188,8 +188,21 @@ def _middle(one: Point, two: Point) -> Point:
     return 0.5 * (one[0] + two[0]), 0.5 * (one[1] + two[1]), 0.5 * (one[2] + two[2])
 
 
+#: The bones that the pieces of ``person_body`` follow, the lower and the upper end of each.
+PERSON_LIMBS: Final = (
+    *(
+        (f"crl_{low}__{side}", f"crl_{high}__{side}")
+        for side in "LR"
+        for low, high in (("foot", "foot"), ("leg", "thigh"), ("foreArm", "arm"))
+    ),
+    ("crl_hips__C", "crl_spine01__C"),
+    *[("crl_Head__C", "crl_Head__C")] * 3,
+    ("crl_spine01__C", "crl_spine01__C"),
+)
+
+
 def person_body(size: Point, shirt: Colour, label: int) -> SolidFigure:
-    """A person of a depth, width and height [m], the feet at the origin."""
+    """A person of a depth, width and height [m] at rest, the feet at the origin."""
     figure = SolidFigure(label)
     x, y, z = 0.5 * size[0], 0.5 * size[1], size[2]
     for side in (-1.0, 1.0):

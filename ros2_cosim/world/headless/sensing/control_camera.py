@@ -8,7 +8,7 @@ its routes, which maps of OpenDRIVE do not have.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from typing import TYPE_CHECKING, Final
 
 import numpy as np
@@ -55,7 +55,10 @@ class ControlCamera(Camera):
         """The picture; nothing but lines is rendered for it."""
         world = moment.world
         mesh = mesh_of_shapes(
-            [*control_lines(world), *world.shapes.alive(world.elapsed_s, world.step_s)]
+            [
+                *control_lines(world, self.sensor.ignored),
+                *world.shapes.alive(world.elapsed_s, world.step_s),
+            ]
         )
         if mesh is None:
             return [self.message(moment, _BLACK * (self.lens.width * self.lens.height))]
@@ -69,9 +72,11 @@ class ControlCamera(Camera):
         return painted(view, packed(red, green, blue), 0)
 
 
-def control_lines(world: World) -> Iterator[DebugShape]:
-    """What CARLA draws of a world in its frame."""
+def control_lines(world: World, ignored: Collection[int] = ()) -> Iterator[DebugShape]:
+    """What CARLA draws of a world in its frame, without some vehicles."""
     for actor in world.actors.values():
+        if actor.id in ignored:
+            continue
         if isinstance(actor, VehicleActor | WalkerActor):
             box, pose = actor.bounding_box, world.pose(actor)
             middle = Vector(*axes_of(pose).outside(np.array(box.location)).tolist())

@@ -11,6 +11,7 @@ import numpy as np
 from ros2_cosim.world.headless.materials import PLAIN, Material
 from ros2_cosim.world.headless.sensing.axes import Floats, axes_of
 from ros2_cosim.world.headless.sensing.ground import MapGround, ground_of
+from ros2_cosim.world.headless.sensing.limbs import posed
 from ros2_cosim.world.headless.sensing.mesh import (
     Flags,
     Indices,
@@ -24,6 +25,7 @@ from ros2_cosim.world.headless.sensing.scenery.parts import Scenery, SceneryLaye
 from ros2_cosim.world.headless.sensing.shapes import BodyShape, look_of, shape_of
 from ros2_cosim.world.headless.sensing.standing import mesh_of_things
 from ros2_cosim.world.headless.sensing.tiles import Tiles, tiles_of
+from ros2_cosim.world.headless.walkers import WalkerActor
 from ros2_cosim.world.headless.wire_types import Transform
 
 if TYPE_CHECKING:
@@ -97,6 +99,8 @@ class SceneBuilder:
         #: The map with its things, and the version of those.
         self._map: tuple[tuple[int, int], _Map] | None = None
         self._shapes: dict[tuple[int, int, Material], BodyShape | None] = {}
+        #: The last bodies of walkers that are not at rest: from which shape, in which pose.
+        self._posed: dict[int, tuple[BodyShape, tuple[float, ...], BodyShape]] = {}
         self._made: tuple[object, ...] = ()
         self._scene: TriangleScene | None = None
 
@@ -111,8 +115,12 @@ class SceneBuilder:
                 self._shapes[key] = shape_of(actor, key[2])
             shape = self._shapes[key]
             if shape is not None:
+                pose: tuple[float, ...] = ()
+                if isinstance(actor, WalkerActor):
+                    pose = actor.skeleton.look()
+                    shape = self._posed_body(actor, shape, pose)
                 seen.append((actor, world.pose(actor), shape))
-                looks.append((*key, seen[-1][1]))
+                looks.append((*key, pose, seen[-1][1]))
         made = whole, *looks
         if self._scene is None or not self._is_made(made):
             self._scene = TriangleScene(
@@ -121,7 +129,21 @@ class SceneBuilder:
             self._made = made
             if len(self._shapes) > 4 * len(world.actors) + 64:
                 self._shapes.clear()
+                self._posed.clear()
         return self._scene
+
+    def _posed_body(
+        self, walker: WalkerActor, rest: BodyShape, pose: tuple[float, ...]
+    ) -> BodyShape:
+        """The body of a walker in the pose of its bones, () at rest."""
+        if not pose:
+            return rest
+        last = self._posed.get(walker.id)
+        if last is None or last[0] is not rest or last[1] != pose:
+            points = posed(rest.points, walker.bounding_box.extent, walker.skeleton)
+            last = rest, pose, rest._replace(points=points)
+            self._posed[walker.id] = last
+        return last[2]
 
     def _whole_map(self, world: World) -> _Map:
         if self._ground is None or self._network is not world.network:
@@ -135,6 +157,7 @@ class SceneBuilder:
                 self._ground = self._scenery.ground
             self._map = None
             self._shapes.clear()
+            self._posed.clear()
         scenery = self._scenery
         world.things.take_parts([*self._ground.parts, *(scenery.parts if scenery else ())])
         first = len(self._ground.parts)
