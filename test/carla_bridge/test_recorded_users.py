@@ -106,7 +106,12 @@ def test_on_a_hill_it_is_on_the_ground() -> None:
 def test_a_checkpoint_holds_them() -> None:
     def plant() -> ScenePlant:
         given = platoon()
-        users = (passing(650.0, -1.75, 18.0, 100, 400), passing(600.0, -1.75, 18.0, 0, 250))
+        places = [RecordedPlace(x, -9.0, 0.0, 0.0, 1.4, 0.0) for x in (640.0, 640.98)]
+        person = RecordedUser(
+            "seen.person", "pedestrian", Size(0.6, 0.6, 1.8), [0, 700 * MS], places
+        )
+        truck = passing(600.0, -1.75, 18.0, 0, 250)
+        users = passing(650.0, -1.75, 18.0, 100, 400), truck, person
         parameters = replace(
             given, vehicles=given.vehicles[:1], recorded=users, reports_traffic=True
         )

@@ -47,9 +47,11 @@ from ros2_cosim.world.headless.sensing.gbuffers import GBuffers
 from ros2_cosim.world.headless.sensing.hub import DEVICES, SensorHub, Sight, device_of
 from ros2_cosim.world.headless.sensing.motion import SensorNoise
 from ros2_cosim.world.headless.signals import LightActor, SignActor, Signals
+from ros2_cosim.world.headless.skeleton import Skeleton
 from ros2_cosim.world.headless.standing_boxes import StandingBoxes
 from ros2_cosim.world.headless.street_lights import StreetLights
 from ros2_cosim.world.headless.things import Things
+from ros2_cosim.world.headless.walkers import WalkerActor
 from ros2_cosim.world.headless.world import World
 from ros2_cosim.world.recorded.users import RecordedUser
 from ros2_cosim.world.road import RoadNetwork
@@ -62,7 +64,8 @@ SCENE_STATE = SavedAttributes(
         SpawnedVehicle, OrderQueue, RecordedUsers, BackgroundTraffic,
         Reservations,
         LightsAhead, LightStop, LaneKeeper, LeaderDriver, ManoeuvreRun, Table, Chain,
-        InProcessWorld, World, Actor, VehicleActor, SignActor, LightActor, Light, LightGroup,
+        InProcessWorld, World, Actor, VehicleActor, WalkerActor, Skeleton, SignActor, LightActor,
+        Light, LightGroup,
         LightController, AckermannController, Pid, VehicleBody, FreeBody, SensorHub, Draws,
         SensorNoise, *map(device_of, DEVICES), GBuffers, RoadVehicle, Vehicle,
     ),
