@@ -95,7 +95,8 @@ def test_what_is_loaded_becomes_a_scenario_that_runs(
     assert parameters["ros_parameters"] == {"share": 0.25}
     assert parameters["inputs"] == {"n": "number"}
     out = tmp_path / "out"
-    ran = cosim(environment, tmp_path / "seen.yaml", "--shape", "composed", "--out", out)
+    words_of_run = ("--shape", "composed", "--out", out, "--set", "duration=300ms")
+    ran = cosim(environment, tmp_path / "seen.yaml", *words_of_run)
     assert ran.code == 0, ran
     assert read_summary(out).repeatable
 

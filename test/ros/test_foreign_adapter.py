@@ -702,6 +702,29 @@ def test_the_process_of_the_node_is_that_of_its_end_of_a_topic(
         assert topics.process() is None
 
 
+@pytest.mark.parametrize(
+    ("gids", "seen"),
+    [
+        ([4], False),
+        ([4, 5], True),
+        # One of them has been killed; or it is the node of the participant, in this process.
+        ([4, 6], False),
+        ([4, 7], False),
+        # Two nodes of one process.
+        ([4, 8], False),
+    ],
+)
+def test_another_program_with_a_node_of_its_name_is_seen(
+    opened: ExitStack, monkeypatch: pytest.MonkeyPatch, gids: list[int], seen: bool
+) -> None:
+    topics = gate(opened)
+    pids = {4: 1, 5: 2, 6: None, 7: os.getpid(), 8: 1}
+    monkeypatch.setattr(foreign_topics, "process_of_endpoint", lambda gid, own: pids[gid[0]])
+    ends = [end("relay_gate", 1), end("other", 5), *(end("mine", gid) for gid in gids)]
+    tell(topics, monkeypatch, {}, {"/parameter_events": ends})
+    assert topics.has_twin() is seen
+
+
 def test_of_a_node_that_is_not_known_yet_nothing_is_named(opened: ExitStack) -> None:
     topics = gate(opened)
     assert (topics.undeclared([]), topics.called([]), topics.process()) == ([], [], None)

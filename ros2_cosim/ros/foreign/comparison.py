@@ -88,8 +88,8 @@ class _Comparison:
             return [f"{self._where}: no node {self._node_name} runs; there are {there}"]
         if twins := [node for node in self._nodes if node.number > 1]:
             return [
-                f"{self._where}: {node.number} nodes are called {node.name}, of which ROS shows the "
-                "topics of one; allowed is one: end the others, or give them other names"
+                f"{self._where}: {node.number} nodes are called {node.name}, of which ROS shows "
+                "the topics of one; allowed is one: end the others, or give them other names"
                 for node in twins
             ]
         settings = self._settings
