@@ -58,7 +58,7 @@ def _is_own() -> bool:
 def end_at_once(code: int) -> None:
     """Have this process end with this code when all is done that it does at its end.
 
-    The interpreter would go on to take its modules apart, in a thirtieth of the time of a short run.
+    The interpreter would go on to take its modules apart: a thirtieth of a short run.
     """
     _code[:] = [code]
 
