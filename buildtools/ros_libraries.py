@@ -10,13 +10,8 @@ import sys
 
 if "_ROS_WHEELS_BOOTSTRAP_COMPLETE" not in os.environ:
     place = os.path.dirname(os.path.abspath(__file__))
-    found = [os.path.join(sys.prefix, "lib")]
-    found += [
-        os.path.join(place, name)
-        for name in sorted(os.listdir(place))
-        if name.startswith("ros_") and name.endswith(".libs")
-    ]
+    names = [n for n in sorted(os.listdir(place)) if n[:4] == "ros_" and n[-5:] == ".libs"]
+    found = [f"{sys.prefix}/lib", *(f"{place}/{name}" for name in names)]
     found += filter(None, [os.environ.get("LD_LIBRARY_PATH")])
-    os.environ["LD_LIBRARY_PATH"] = os.pathsep.join(found)
-    os.environ["_ROS_WHEELS_BOOTSTRAP_COMPLETE"] = "1"
-    os.execv(sys.executable, sys.orig_argv)
+    more = {"LD_LIBRARY_PATH": ":".join(found), "_ROS_WHEELS_BOOTSTRAP_COMPLETE": "1"}
+    os.execve(sys.executable, sys.orig_argv, {**os.environ, **more})

@@ -25,7 +25,7 @@ from ros2_cosim.core.kernel.errors import (
     CosimError,
     WithoutEffectWarning,
 )
-from ros2_cosim.core.process.memory import leave_memory_as_it_is
+from ros2_cosim.core.process.memory import end_at_once, leave_memory_as_it_is
 from ros2_cosim.core.process.processes import signal_of
 from ros2_cosim.core.run.process_limits import check_space
 
@@ -275,6 +275,8 @@ def safe_output() -> Iterator[None]:
             print(f"cosim: {in_words(output.lost)}", file=sys.stderr)
         if output.raised or not code:
             code = EXIT_SIGNAL + signal.SIGPIPE if has_enough else EXIT_ERROR
+    if _program and _program != [os.getpid()] and not isinstance(code, str):
+        end_at_once(code or 0)  # a process apart has nothing to come back to
     sys.exit(code)
 
 

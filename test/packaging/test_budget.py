@@ -12,15 +12,15 @@ from buildtools.net_lines import of_text, of_wings
 BUDGET = {
     "cli": 2_910,
     "core": 24_895,
-    "dcp": 13_300,
+    "dcp": 13_335,
     "driving": 17_795,
     "lab": 8_340,
-    "ros": 13_600,
+    "ros": 13_625,
     "ros2_cosim": 128,
     "vds": 3_850,
     "world": 25_345,
     "bench": 11_362,
-    "buildtools": 2_215,
+    "buildtools": 2_220,
     "config": 37,
     "launch": 155,
 }

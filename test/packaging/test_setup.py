@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import importlib.util
+import shutil
 import subprocess
 import sys
 import time
@@ -296,3 +297,25 @@ def is_alive(pid: int) -> bool:
     except OSError:
         return False
     return state != "Z"
+
+
+def test_an_interpreter_starts_anew_with_the_libraries_of_ros_wheels(tmp_path: Path) -> None:
+    """Those of other wheels find their own; what the caller has comes last."""
+    for name in ("ros_b.libs", "ros_a.libs", "numpy.libs", "ros_c"):
+        (tmp_path / name).mkdir()
+    shutil.copy(ROOT / "buildtools" / "ros_libraries.py", tmp_path)
+    code = (
+        "import os, sys; sys.path.insert(0, sys.argv[1]); import ros_libraries; "
+        "print(os.environ['LD_LIBRARY_PATH'], sys.argv[1:])"
+    )
+    done = subprocess.run(
+        [sys.executable, "-S", "-c", code, str(tmp_path), "a word"],
+        env={"LD_LIBRARY_PATH": "/of/the/caller"},
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    found = [f"{tmp_path}/ros_a.libs", f"{tmp_path}/ros_b.libs", "/of/the/caller"]
+    paths, _, words = done.stdout.strip().partition(" ")
+    assert paths.split(":")[1:] == found
+    assert words == str([str(tmp_path), "a word"])

@@ -177,16 +177,13 @@ class MasterRun:
         requests.request(slave, PduType.STC_do_step, slave.steps.to_bytes(4, "little"))
         for pdu in slave.run_pdus:
             pdu.pending = None
-        requests.request(
-            slave,
-            PduType.STC_send_outputs,
-            tolerated=TRANSITION_CODES,
-            state=State.COMPUTED,
-        )
+        kind, state = PduType.STC_send_outputs, State.COMPUTED
+        requests.request(slave, kind, tolerated=TRANSITION_CODES, state=state)
+
+        enough = {State.RUNNING} | ENDED
 
         def done() -> bool:
-            over = slave.state is State.RUNNING or slave.state in ENDED
-            return not slave.pending and (over or slave.refused > before)
+            return not slave.pending and (slave.state in enough or slave.refused > before)
 
         requests.wait([slave], done, State.RUNNING.name)
         if slave.refused > before:  # it computes for long, and answers meanwhile

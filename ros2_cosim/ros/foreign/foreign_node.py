@@ -70,7 +70,7 @@ _READS = {
 #: As :data:`LATER_LOOKS`, of a node that is led: it is known to be in one executor.
 _LATER_LOOKS_LED = 100
 #: How long the discovery of a node's readers may take [s]; it decides about an error message only.
-_DISCOVERY_S = 0.5
+_DISCOVERY_S = 0.2
 #: An answer makes a task of the executor, which may call again: each is done at another look.
 _LOOKS_OF_ANSWERS = 3
 #: Without a barrier, what came after the last activation is waited for so long [s].
