@@ -34,8 +34,8 @@ sys.path[:0] = [str(ROOT / "test")]
 
 STEP_S: Final = 0.05
 _TRIES: Final = 3
-#: The curvature of a lane is that of so much of it [m].
-_AROUND: Final = 2.0
+#: The curvature of a lane is that of so much of it, and at least of so much [m].
+_AROUND, _LEAST = 2.0, 0.5
 KINDS: Final = ("contact", "stand", "red crossing")
 #: So many that they stand in the file alone, unless they are the server's.
 FAST: Final = "bend"
@@ -149,13 +149,15 @@ class Town:
             guide.set_max_speed(1.0 + self.chance.random())
 
     def bend(self, sample: Sample) -> float:
-        """Curvature of the lane that a vehicle is on, within two metres [1/m]."""
-        place = self.map.get_waypoint(self._carla.Location(sample.x, sample.y, sample.z))
-        ahead = place.next(_AROUND) if place else []
+        """Curvature of the lane that a vehicle is on, within the next two metres [1/m]."""
+        here = self.map.get_waypoint(self._carla.Location(sample.x, sample.y, sample.z))
+        ahead = here.next(_AROUND) if here else []
         if not ahead:
             return 0.0
-        turn = radians(ahead[0].transform.rotation.yaw - place.transform.rotation.yaw)
-        return remainder(turn, 2.0 * pi) / _AROUND
+        one, other = here.transform, ahead[0].transform
+        turn = remainder(radians(other.rotation.yaw - one.rotation.yaw), 2.0 * pi)
+        # The steps of the client are along the middle of the road.
+        return turn / max(one.location.distance(other.location), _LEAST)
 
     def lights(self) -> dict[str, Any]:
         """Traffic lights by their signals."""

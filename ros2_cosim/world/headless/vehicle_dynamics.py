@@ -29,9 +29,9 @@ from ros2_cosim.world.vehicle.parameters import GRAVITY, VEHICLES, VehicleParame
 TYRE_FRICTION: Final = 3.5
 
 #: Lateral stiffness of the tyres of CARLA's vehicles [1/rad] and the load up to which it grows,
-#: over that at rest (``lat_stiff_value``, ``lat_stiff_max_load``): what CARLA 0.9.15 told of its MKZ
-#: 2020 (VennIntelligence/jev-drive 9e7ec92a, .../b2d-controller/results/calibration-physics.json).
-#: By PhysX's law 19/27 of it are there at rest.
+#: over that at rest (``lat_stiff_value``, ``lat_stiff_max_load``): what CARLA 0.9.15 told of its
+#: MKZ 2020 (VennIntelligence/jev-drive 9e7ec92a, experiments/b2d_controller/results/b2d-controller/
+#: results/calibration-physics.json). By PhysX's law 19/27 of it are there at rest.
 LATERAL_STIFFNESS, STIFFEST_LOAD = 20.0, 3.0
 _AT_REST: Final = LATERAL_STIFFNESS * 19.0 / 27.0
 
