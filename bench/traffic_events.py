@@ -1,16 +1,17 @@
 # SPDX-License-Identifier: Apache-2.0
 """What happens in traffic, and whose fault it is: the server's or the traffic manager's.
 
-A :class:`Watch` sees every vehicle in every step. It names contacts, stands and red crossings, and
-judges each by what the server answered and the manager commanded in the seconds before. The fault
-is the server's where an answer was wrong (a light, a place that jumps) or where the vehicle did not
-follow its command; else the manager's command moved it there.
+A :class:`Watch` sees every vehicle in every step. It names contacts, stands, red crossings and
+bends that are driven too fast, and judges each by what the server answered and the manager
+commanded in the seconds before. The fault is the server's where an answer was wrong (a light, a
+place that jumps) or where the vehicle did not follow its command; else the manager's command moved
+it there.
 """
 
 from __future__ import annotations
 
 from collections import defaultdict, deque
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from itertools import pairwise
 from math import cos, hypot, sin
 from typing import Final, NamedTuple
@@ -35,6 +36,8 @@ _SHAKEN_S: Final = 5.0
 #: The bend that a vehicle drives follows its steering after at most this time [s]; this factor
 #: allows for more. While it turns in, its middle moves sideways by this share of half its length.
 _STEERING_S, _STEERED, _LEVER = 0.6, 1.2, 0.6
+#: Steps above the limit that are not further apart are one bend [s].
+_BEND_S: Final = 0.5
 LATERAL_LIMIT: Final = 6.0
 """Lateral acceleration that traffic is to keep below [m/s^2]."""
 
@@ -71,6 +74,7 @@ class Sample(NamedTuple):
     bend: float
     at: bool
     state: int
+    z: float = 0.0
 
     def speed(self) -> float:
         """How fast it is [m/s]."""
@@ -104,6 +108,27 @@ class Event(NamedTuple):
         return f"{self.time:.1f} s: {self.kind} of {who} at {at}: {self.fault}, {self.why}"
 
 
+class _Bend(NamedTuple):
+    """A bend that is driven above the limit: when, whose fault, and the largest acceleration."""
+
+    began: float
+    last: float
+    fault: str
+    across: float
+    worst: Sample
+
+    def event(self, lane: Callable[[Sample], float]) -> Event:
+        """It is over."""
+        sample = self.worst
+        speed, bend = sample.speed(), abs(lane(sample))
+        why = (
+            f"up to {self.across:.1f} m/s^2 for {self.last - self.began:.2f} s, at {speed:.1f} m/s "
+            f"where the lane needs {speed * speed * bend:.1f}, steering for {abs(sample.bend):.2f} "
+            "1/m"
+        )
+        return Event("bend", self.began, (sample.id,), (sample.x, sample.y), self.fault, why)
+
+
 class Watch:
     """Sees traffic step by step.
 
@@ -115,10 +140,17 @@ class Watch:
     :ivar odd: the first ten wrong answers, with the state that was right
     """
 
-    def __init__(self, lines: Iterable[Line], step_s: float, longest_s: float) -> None:
+    def __init__(
+        self,
+        lines: Iterable[Line],
+        step_s: float,
+        longest_s: float,
+        lane: Callable[[Sample], float] = lambda _: 0.0,
+    ) -> None:
         """Begin.
 
         :param longest_s: a stand that takes longer is an event
+        :param lane: curvature of the lane that a vehicle is on [1/m]
         """
         self.events: list[Event] = []
         self.wrong = 0
@@ -127,7 +159,8 @@ class Watch:
         self.lateral: dict[int, float] = {}
         self.worst: dict[int, Sample] = {}
         self.odd: list[tuple[float, Sample, int]] = []
-        self._step_s, self._longest_s = step_s, longest_s
+        self._step_s, self._longest_s, self._lane = step_s, longest_s, lane
+        self._bends: dict[int, _Bend] = {}
         self._cells: dict[tuple[int, int], list[Line]] = defaultdict(list)
         for line in lines:
             for i in (-1, 0, 1):
@@ -154,6 +187,8 @@ class Watch:
             self._stand(now, sample)
             past.append(sample)
             self._feel(now, past)
+            if sample.id in self._bends and now - self._bends[sample.id].last > _BEND_S:
+                self.events.append(self._bends.pop(sample.id).event(self._lane))
         for gone in self._past.keys() - seen:
             self._removed(now, self._past.pop(gone))
 
@@ -170,6 +205,9 @@ class Watch:
         """The drive is over: what still stands is judged."""
         for past in self._past.values():
             self._judge_stand(now, past[-1], "at the end")
+        for bend in self._bends.values():
+            self.events.append(bend.event(self._lane))
+        self._bends.clear()
 
     def _look_at_lights(
         self, now: float, sample: Sample, past: deque[Sample], before: Mapping[int, int]
@@ -236,9 +274,21 @@ class Watch:
             turn = max((abs(b.bend - a.bend) for a, b in pairwise(seen)), default=0.0)
             lever = _LEVER * sample.half_length / self._step_s
             meant = (bend * sample.speed() + lever * turn) * sample.speed()
-            self.too_lateral[SERVER if across > _STEERED * meant + 1.0 else MANAGER] += 1
+            fault = SERVER if across > _STEERED * meant + 1.0 else MANAGER
+            self.too_lateral[fault] += 1
+            self._bend(now, sample, across, fault)
         if across > self.lateral.get(sample.id, 0.0):
             self.lateral[sample.id], self.worst[sample.id] = across, sample
+
+    def _bend(self, now: float, sample: Sample, across: float, fault: str) -> None:
+        """One more step above the limit."""
+        bend = self._bends.get(sample.id)
+        if bend is None:
+            bend = _Bend(now, now, fault, across, sample)
+        if across > bend.across:
+            bend = bend._replace(across=across, worst=sample)
+        fault = SERVER if SERVER in (fault, bend.fault) else MANAGER
+        self._bends[sample.id] = bend._replace(last=now, fault=fault)
 
     def _cause(self, now: float, pair: tuple[int, int]) -> tuple[str, str]:
         """Whose fault a contact is."""

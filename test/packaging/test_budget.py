@@ -19,7 +19,7 @@ BUDGET = {
     "ros2_cosim": 128,
     "vds": 3_850,
     "world": 25_345,
-    "bench": 11_362,
+    "bench": 11_415,
     "buildtools": 2_220,
     "config": 37,
     "launch": 155,

@@ -330,18 +330,23 @@ class VehicleBody:
         base = p.wheelbase
         speed = max(abs(v.vx), _SLIP_SPEED)
         grips, forces, steered = self.grips(), [], atan(v.wheel_tangent())
+        slips = v.slips()
         for wheel in range(_WHEELS):
             along, load, stiffness, angle = (
                 (p.front_axle, p.rear_axle, p.front_stiffness, steered)
                 if wheel < _FRONT
                 else (-p.rear_axle, p.front_axle, p.rear_stiffness, 0.0)
             )
-            slip = atan((v.vy + along * v.yaw_rate) / speed) - angle
             newtons = 0.5 * p.mass * GRAVITY * load / base
             limit = grips[wheel] * newtons
-            lateral = -stiffness * slip * newtons
             if v.soft:
+                slip = slips[0 if wheel < _FRONT else 1]
+                lateral = -stiffness * slip * newtons
                 lateral *= soft_share(abs(lateral) / limit)
+                slip = atan(slip)
+            else:
+                slip = atan((v.vy + along * v.yaw_rate) / speed) - angle
+                lateral = -stiffness * slip * newtons
             lateral = min(limit, max(-limit, lateral))
             # Wheels that are alike drive and brake alike.
             push = 0.25 * p.mass * v.ax if self._split is None else self._split.pushes[wheel]

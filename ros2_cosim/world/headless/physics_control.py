@@ -19,6 +19,7 @@ from ros2_cosim.world.headless.actors import VehicleActor
 from ros2_cosim.world.headless.body import with_friction
 from ros2_cosim.world.headless.decoding import boolean, listing, pair, real, structure, vector
 from ros2_cosim.world.headless.gearbox import DriveEngine, Gear, Gearbox
+from ros2_cosim.world.headless.vehicle_dynamics import STIFFEST_LOAD
 from ros2_cosim.world.headless.wire_types import Vector
 from ros2_cosim.world.headless.world import CallError
 from ros2_cosim.world.vehicle.parameters import GRAVITY, VehicleParameters
@@ -33,8 +34,6 @@ _CURVE_POINTS = 5
 # What CARLA has by default, and what an ideal drive reports [kg m^2], [N m s].
 _USUAL_INERTIA = 1.0
 _USUAL_CLUTCH = 10.0
-# The load, as a share of that at rest, up to which the cornering stiffness of a tyre grows.
-_USUAL_LOAD = 2.0
 # The tyres' friction, which is several parameters of the model.
 _FRICTION = "friction"
 #: Full steering at any speed [km/h].
@@ -235,17 +234,15 @@ def restore_physics(vehicle: VehicleActor) -> None:
 
 
 def _stiffness(wheels: list[Wheel]) -> float:
-    """Cornering stiffness of an axle by PhysX's law, at the load at rest.
-
-    It grows with the load by a cubic up to ``lat_stiff_max_load``, as a share of that at rest.
-    """
-
-    def share(most: float) -> float:
-        k = min(3.0, 3.0 / most)
-        return k - k * k / 3.0 + k * k * k / 27.0
-
-    parts = (w.lat_stiff_value * share(w.lat_stiff_max_load) / share(_USUAL_LOAD) for w in wheels)
+    """Lateral stiffness of an axle by PhysX's law, at the load at rest."""
+    parts = (wheel.lat_stiff_value * _at_rest(wheel.lat_stiff_max_load) for wheel in wheels)
     return total(parts) / len(wheels)
+
+
+def _at_rest(most: float) -> float:
+    """What of ``lat_stiff_value`` is there at rest: it grows up to so many times that load."""
+    k = min(3.0, 3.0 / most)
+    return k - k * k / 3.0 + k * k * k / 27.0
 
 
 def _engine(
@@ -427,8 +424,8 @@ def _wheel(vehicle: VehicleActor, index: int) -> list[Any]:
         100.0 * p.wheel_radius,
         brake_torque,
         0.0 if index < _FRONT else 0.5 * hand_brake,
-        _USUAL_LOAD,
-        p.front_stiffness if index < _FRONT else p.rear_stiffness,
+        STIFFEST_LOAD,
+        (p.front_stiffness if index < _FRONT else p.rear_stiffness) / _at_rest(STIFFEST_LOAD),
         body.wheel_stiffness,
         hub,
     ]

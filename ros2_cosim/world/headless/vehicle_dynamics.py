@@ -28,6 +28,13 @@ from ros2_cosim.world.vehicle.parameters import GRAVITY, VEHICLES, VehicleParame
 #: holds.
 TYRE_FRICTION: Final = 3.5
 
+#: Lateral stiffness of the tyres of CARLA's vehicles [1/rad] and the load up to which it grows,
+#: over that at rest (``lat_stiff_value``, ``lat_stiff_max_load``): what CARLA 0.9.15 told of its
+#: MKZ 2020 (VennIntelligence/jev-drive 9e7ec92a, experiments/b2d_controller/results/b2d-controller/
+#: results/calibration-physics.json). By PhysX's law 19/27 of it are there at rest.
+LATERAL_STIFFNESS, STIFFEST_LOAD = 20.0, 3.0
+_AT_REST: Final = LATERAL_STIFFNESS * 19.0 / 27.0
+
 #: CARLA's engine turns the wheels from straight on to their largest angle in 0.4 s, without any
 #: other lag [rad/s, s], and back in 0.2 s (``SteeringInputRate`` in OpenHUTB/engine 4cce899b,
 #: Engine/Plugins/Runtime/PhysXVehicles/.../WheeledVehicleMovementComponent.cpp).
@@ -36,6 +43,8 @@ _STEER_RATE, _STEER_LAG, _UNWINDING = 3.05, 0.001, 2.0
 #: Highest centre of mass as a share of the wheelbase. The traffic manager brakes hard in bends at
 #: 100 km/h; with more load on the front axle short vehicles, two-wheelers above all, turn around.
 _LOW_CENTRE: Final = 0.12
+#: Of what clients drive, whose tyres hold as much in front as behind, as PhysX's do.
+_LOWER_CENTRE: Final = 0.08
 
 #: Kinds of vehicles whose class has another name.
 _CLASSES: Final = {"car": "sedan", "bus": "truck"}
@@ -60,7 +69,7 @@ class Equipment(NamedTuple):
     :ivar inner: half the track over the wheelbase, if the angle of the steering is that of the
         wheel on the inner side of the bend
     :ivar unwinding: the steering turns back so many times as fast
-    :ivar soft: whether lateral forces near their limit little by little
+    :ivar soft: whether the tyres hold sideways as those of PhysX do
     """
 
     engine: DriveEngine | None
@@ -153,7 +162,7 @@ def _own(name: str, base_type: str, extent: Vector, width: float) -> EquippedVeh
         yaw_inertia=base.yaw_inertia * heavier * longer * longer,
         front_axle=front,
         rear_axle=wheelbase - front,
-        cg_height=min(base.cg_height, _LOW_CENTRE * wheelbase),
+        cg_height=min(base.cg_height, _LOWER_CENTRE * wheelbase),
         wheel_radius=radius,
         drag_area=_or(own.drag_coefficient, kind.drag_coefficient) * area,
         max_drive_force=force,
@@ -161,6 +170,8 @@ def _own(name: str, base_type: str, extent: Vector, width: float) -> EquippedVeh
         max_speed=top,
         engine_braking_force=max(base.engine_braking_force * heavier, engine.largest_drag()),
         max_brake_force=base.max_brake_force * heavier,
+        front_stiffness=_AT_REST,
+        rear_stiffness=_AT_REST,
         lateral_grip=_or(own.tire_friction, every.tire_friction) / base.friction,
         max_steer_angle=radians(_or(own.max_steer_angle, every.max_steer_angle)),
         max_steer_rate=_STEER_RATE,

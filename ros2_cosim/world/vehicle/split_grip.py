@@ -12,7 +12,7 @@ from typing import Final
 
 from ros2_cosim.core.kernel.exactmath import sqrt
 from ros2_cosim.world.vehicle.parameters import VehicleParameters
-from ros2_cosim.world.vehicle.vehicle import Vehicle, soft_share
+from ros2_cosim.world.vehicle.vehicle import Vehicle
 
 #: Front left, front right, rear left, rear right.
 Four = tuple[float, float, float, float]
@@ -88,14 +88,12 @@ class SplitGripVehicle(Vehicle):
         front = p.front_stiffness * load_front
         rear = p.rear_stiffness * load_rear
         speed = vx if vx >= 0.0 else -vx
-        slip_front = abs(vy + p.front_axle * yaw_rate - vx * wheel) / speed
-        slip_rear = abs(vy - p.rear_axle * yaw_rate) / speed
         most_front = self._held(0, load_front) + self._held(1, load_front)
         most_rear = self._held(2, load_rear) + self._held(3, load_rear)
         if self.soft:
-            front *= soft_share(front * slip_front / most_front)
-            rear *= soft_share(rear * slip_rear / most_rear)
-            return front, rear
+            return self._soft_stiffness(load_front, load_rear, most_front, most_rear)
+        slip_front = abs(vy + p.front_axle * yaw_rate - vx * wheel) / speed
+        slip_rear = abs(vy - p.rear_axle * yaw_rate) / speed
         if front * slip_front > most_front:
             front = most_front / slip_front
         if rear * slip_rear > most_rear:

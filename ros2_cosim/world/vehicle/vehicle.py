@@ -36,6 +36,8 @@ _LEAST_LOAD: Final = 0.05  # of the weight, on each axle
 _LEAST_PRESSED: Final = 0.1
 # A vehicle that turns faster than this [rad/s] spins.
 _SPIN: Final = 3.0
+#: PhysX's tyres slip as if they were faster by so much [m/s].
+_SLOWEST_SLIP: Final = 1.0
 _LEAST_LATERAL_SHARE = _LATERAL_RESERVE * _LATERAL_RESERVE
 _NEVER = (0.0, 0.0, 0.0, 0.0, 0.0), (0.0, 0.0, 0.0), (0.0, 0.0, 0.0, 0.0)
 
@@ -119,7 +121,7 @@ class Vehicle:
         self.inner = 0.0
         #: The wheels turn back towards straight on so many times as fast.
         self.unwinding = 1.0
-        #: Whether lateral forces near their limit little by little, as in PhysX.
+        #: Whether the tyres hold sideways as those of PhysX do: see ``soft_share``.
         self.soft = False
         #: Shares of the way that throttle, brake and steering go in one substep.
         self._lags = (0.0, 0.0, 0.0)
@@ -394,10 +396,14 @@ class Vehicle:
         inverse = 1.0 / vx if vx > 0.0 else -1.0 / vx
         self._reserve = sqrt(lateral_share)
         front, rear = self._axle_stiffness(wheel, load_front, load_rear)
+        if self.soft:
+            front *= self._slip_in_front()
+            rear *= 1.0 / ((vx if vx > 0.0 else -vx) + _SLOWEST_SLIP)
+        else:
+            front *= inverse
+            rear *= inverse
 
         # (vy, r) of the end of the step solve two linear equations.
-        front *= inverse
-        rear *= inverse
         lateral_front = front * cosine_steer
         a11 = mass / h + lateral_front + rear
         a12 = mass * vx + lateral_front * lf - rear * lr
@@ -440,27 +446,80 @@ class Vehicle:
         """
         p = self.parameters
         vx, vy, yaw_rate = self.vx, self.vy, self.yaw_rate
-        front = p.front_stiffness * load_front
-        rear = p.rear_stiffness * load_rear
-        inverse = 1.0 / vx if vx > 0.0 else -1.0 / vx
 
         # Secant stiffness where the force would leave the friction circle.
         share = p.friction * p.lateral_grip * self._reserve
+        if self.soft:
+            return self._soft_stiffness(
+                load_front, load_rear, share * load_front, share * load_rear
+            )
+        front = p.front_stiffness * load_front
+        rear = p.rear_stiffness * load_rear
+        inverse = 1.0 / vx if vx > 0.0 else -1.0 / vx
         slip_front = (vy + p.front_axle * yaw_rate - vx * wheel) * inverse
         slip_rear = (vy - p.rear_axle * yaw_rate) * inverse
         if slip_front < 0.0:
             slip_front = -slip_front
         if slip_rear < 0.0:
             slip_rear = -slip_rear
-        if self.soft:
-            front *= soft_share(p.front_stiffness * slip_front / share)
-            rear *= soft_share(p.rear_stiffness * slip_rear / share)
-            return front, rear
         if front * slip_front > share * load_front:
             front = share * load_front / slip_front
         if rear * slip_rear > share * load_rear:
             rear = share * load_rear / slip_rear
         return front, rear
+
+    def _slip_in_front(self) -> float:
+        """Slip of a front wheel of PhysX per speed of its axle sideways to where it points [s/m].
+
+        The wheel's own frame, and 1 m/s more, so that it has a meaning at standstill:
+        ``computeTireSlips`` in the file that ``soft_share`` names.
+        """
+        along = self.vy + self.parameters.front_axle * self.yaw_rate
+        along = self._wheel_cosine * self.vx + self._wheel_sine * along
+        return self._wheel_cosine / ((along if along >= 0.0 else -along) + _SLOWEST_SLIP)
+
+    def slips(self) -> tuple[float, float]:
+        """Slips of both axles on tyres of PhysX, as tangents; positive to the left."""
+        p = self.parameters
+        vx, vy, yaw_rate = self.vx, self.vy, self.yaw_rate
+        speed = vx if vx >= 0.0 else -vx
+        front = (vy + p.front_axle * yaw_rate - vx * self.wheel_tangent()) * self._slip_in_front()
+        return front, (vy - p.rear_axle * yaw_rate) / (speed + _SLOWEST_SLIP)
+
+    def _soft_stiffness(
+        self,
+        load_front: float,
+        load_rear: float,
+        most_front: float,
+        most_rear: float,
+    ) -> tuple[float, float]:
+        """Lateral force per slip of both axles on tyres of PhysX [N], at most so large [N]."""
+        p = self.parameters
+        base = p.front_axle + p.rear_axle
+        front = soft_stiffness(p.front_stiffness, load_front, self._weight * p.rear_axle / base)
+        rear = soft_stiffness(p.rear_stiffness, load_rear, self._weight * p.front_axle / base)
+        slip_front, slip_rear = self.slips()
+        if slip_front < 0.0:
+            slip_front = -slip_front
+        if slip_rear < 0.0:
+            slip_rear = -slip_rear
+        front *= soft_share(front * slip_front / most_front)
+        rear *= soft_share(rear * slip_rear / most_rear)
+        return front, rear
+
+
+def soft_stiffness(stiffness: float, load: float, at_rest: float) -> float:
+    """Lateral force per slip of a tyre of PhysX [N], at no slip.
+
+    It grows less than its load does, up to three times the load at rest, as with CARLA's
+    ``lat_stiff_max_load``: ``smoothingFunction1`` again.
+
+    :param stiffness: force per slip and load at the load at rest
+    """
+    share = load / at_rest
+    if share >= 3.0:
+        return stiffness * at_rest * 27.0 / 19.0
+    return stiffness * load * (27.0 - (9.0 - share) * share) / 19.0
 
 
 def soft_share(wanted: float) -> float:
