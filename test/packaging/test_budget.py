@@ -11,14 +11,14 @@ from buildtools.net_lines import of_text, of_wings
 #: in a commit of its own, which says in one sentence why; lower it when something goes.
 BUDGET = {
     "cli": 2_910,
-    "core": 24_885,
+    "core": 24_900,
     "dcp": 13_300,
     "driving": 17_795,
     "lab": 8_340,
     "ros": 13_360,
     "ros2_cosim": 128,
     "vds": 3_850,
-    "world": 25_195,
+    "world": 25_205,
     "bench": 11_362,
     "buildtools": 2_215,
     "config": 37,
