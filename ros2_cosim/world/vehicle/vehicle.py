@@ -36,7 +36,7 @@ _LEAST_LOAD: Final = 0.05  # of the weight, on each axle
 _LEAST_PRESSED: Final = 0.1
 # A vehicle that turns faster than this [rad/s] spins.
 _SPIN: Final = 3.0
-_LEAST_LATERAL_SHARE = _LATERAL_RESERVE * _LATERAL_RESERVE
+_LEAST_LATERAL_SHARE: Final = _LATERAL_RESERVE * _LATERAL_RESERVE
 _NEVER = (0.0, 0.0, 0.0, 0.0, 0.0), (0.0, 0.0, 0.0), (0.0, 0.0, 0.0, 0.0)
 
 
