@@ -52,8 +52,8 @@ HOT = {
     "world/road": "cubics lanes nearest network opendrive plan_view stations",
     "world/vehicle": "levels on_road parameters pedals split_grip vehicle",
     "world/headless": (
-        "ackermann actors body collisions contact gearbox signals skeleton snapshot sway walkers "
-        "wire_types world"
+        "ackermann actors body collisions contact gearbox signals skeleton snapshot standing_boxes "
+        "sway walkers wire_types world"
     ),
     "lab/study": "free_running",  # a subclass of the runtime
     "world/carla": "commands inprocess_world observation plant roster scene scene_vehicle traffic",

@@ -189,6 +189,17 @@ def test_float32_rounds_like_numpy(x: float) -> None:
     assert exactmath.float32(exactmath.float32(x)) == exactmath.float32(x)
 
 
+@given(st.integers(-(2**31), 2**31 - 1))
+def test_float32_rounds_ties_as_the_struct_does(bits: int) -> None:
+    (x,) = struct.unpack("<f", struct.pack("<i", bits))
+    (y,) = struct.unpack("<f", struct.pack("<i", bits ^ 1))
+    middle = 0.5 * (x + y)
+    if math.isfinite(middle):
+        assert struct.pack("<d", exactmath.float32(middle)) == struct.pack(
+            "<d", *struct.unpack("<f", struct.pack("<f", middle))
+        )
+
+
 def test_float32_at_the_edges() -> None:
     assert exactmath.float32(math.inf) == math.inf
     assert math.isnan(exactmath.float32(math.nan))

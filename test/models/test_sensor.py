@@ -250,6 +250,15 @@ def test_what_is_seen_does_not_depend_on_the_frame(
         assert sorted(found) == sorted(expected)
 
 
+@given(st.lists(st.tuples(st.floats(-20.0, 20.0), st.floats(-9.0, 9.0), angles), max_size=9))
+def test_what_is_behind_need_not_be_looked_at(places: list[tuple[float, float, float]]) -> None:
+    boxes = [box(x, y, yaw) for x, y, yaw in places]
+    view = FieldOfView(100.0, 3.0, 0.3)
+    found = view.visible(0, 0, 1, 0, boxes)
+    view._is_half = False  # now it looks at all of them
+    assert view.visible(0, 0, 1, 0, boxes) == found
+
+
 @given(
     st.lists(
         st.tuples(st.floats(6.0, 90.0), st.floats(-4.0, 4.0), st.floats(-0.2, 0.2)), max_size=7

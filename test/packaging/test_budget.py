@@ -11,14 +11,14 @@ from buildtools.net_lines import of_text, of_wings
 #: in a commit of its own, which says in one sentence why; lower it when something goes.
 BUDGET = {
     "cli": 2_910,
-    "core": 24_895,
+    "core": 24_910,
     "dcp": 13_335,
     "driving": 17_795,
     "lab": 8_340,
     "ros": 13_625,
     "ros2_cosim": 128,
     "vds": 3_850,
-    "world": 25_345,
+    "world": 25_355,
     "bench": 11_415,
     "buildtools": 2_220,
     "config": 37,

@@ -185,18 +185,14 @@ def tan(x: float) -> float:
 # --- inverse functions -------------------------------------------------------------------
 
 # atan at 0.5, 1, 1.5 and infinity, each with what the double leaves out.
-_ATAN_HI = (
-    4.63647609000806093515e-01,
-    7.85398163397448278999e-01,
-    9.82793723247329054082e-01,
-    1.57079632679489655800e00,
-)
-_ATAN_LO = (
-    2.26987774529616870924e-17,
-    3.06161699786838301793e-17,
-    1.39033110312309984516e-17,
-    6.12323399573676603587e-17,
-)
+_ATAN_1: Final = 4.63647609000806093515e-01
+_ATAN_1_TAIL: Final = 2.26987774529616870924e-17
+_ATAN_2: Final = 7.85398163397448278999e-01
+_ATAN_2_TAIL: Final = 3.06161699786838301793e-17
+_ATAN_3: Final = 9.82793723247329054082e-01
+_ATAN_3_TAIL: Final = 1.39033110312309984516e-17
+_ATAN_4: Final = 1.57079632679489655800e00
+_ATAN_4_TAIL: Final = 6.12323399573676603587e-17
 _A0: Final = 3.33333333333329318027e-01
 _A1: Final = -1.99999999998764832476e-01
 _A2: Final = 1.42857142725034663711e-01
@@ -221,16 +217,16 @@ def atan(x: float) -> float:
         return x - x * (even + odd) if z else x
     if size < 1.1875:
         if size < 0.6875:
-            i = 0
+            most, tail = _ATAN_1, _ATAN_1_TAIL
             t = (2.0 * size - 1.0) / (2.0 + size)
         else:
-            i = 1
+            most, tail = _ATAN_2, _ATAN_2_TAIL
             t = (size - 1.0) / (size + 1.0)
     elif size < 2.4375:
-        i = 2
+        most, tail = _ATAN_3, _ATAN_3_TAIL
         t = (size - 1.5) / (1.0 + 1.5 * size)
     elif not isnan(size):
-        i = 3
+        most, tail = _ATAN_4, _ATAN_4_TAIL
         t = -1.0 / size
     else:
         return x
@@ -238,7 +234,7 @@ def atan(x: float) -> float:
     w = z * z
     even = z * (_A0 + w * (_A2 + w * (_A4 + w * (_A6 + w * (_A8 + w * _A10)))))
     odd = w * (_A1 + w * (_A3 + w * (_A5 + w * (_A7 + w * _A9))))
-    return copysign(_ATAN_HI[i] - ((t * (even + odd) - _ATAN_LO[i]) - t), x)
+    return copysign(most - ((t * (even + odd) - tail) - t), x)
 
 
 def atan2(y: float, x: float) -> float:
@@ -386,7 +382,10 @@ def wrap_angle(angle: float) -> float:
     """
     if -PI < angle <= PI:
         return angle
-    angle = fmod(angle, TWO_PI)
+    if TWO_PI <= angle < 2.0 * TWO_PI:
+        angle -= TWO_PI  # exact, as ``fmod`` is, which compiled code has to ask Python for
+    elif not -TWO_PI < angle < TWO_PI:
+        angle = fmod(angle, TWO_PI)
     if angle > PI:
         return angle - TWO_PI
     if angle <= -PI:
@@ -413,6 +412,16 @@ _unpack32 = _FLOAT32.unpack
 def float32(x: float) -> float:
     """The double nearest to x that a 32-bit float can hold (ties to even).
 
+    By Veltkamp's splitting, which does not say where ties go: numbers of 25 bits are left to
+    ``struct``.
+
     :raises OverflowError: finite x beyond the largest 32-bit float
     """
+    if x == 0.0:
+        return x
+    if 1.1754943508222875e-38 <= abs(x) <= 3.4028234663852886e38:  # the normal ones
+        wide = x * 268435457.0  # 2^28 + 1: 25 bits stay
+        if wide - (wide - x) != x:
+            wide = x * 536870913.0
+            return wide - (wide - x)
     return _unpack32(_pack32(x))[0]

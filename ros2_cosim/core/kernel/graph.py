@@ -24,7 +24,10 @@ class Codec(Protocol):
         """Encode one message."""
 
     def delivered(self, value: Any, data: bytes) -> Any:
-        """What the readers of a message see, of which ``data`` are the encoded bytes."""
+        """What the readers of a message see, of which ``data`` are the encoded bytes.
+
+        Whether that is the value itself depends on the class of the value alone.
+        """
 
 
 class TextCodec:

@@ -18,6 +18,7 @@ from ros2_cosim.core.kernel.time import NEVER
 
 #: Channel, stamp and sequence number of what was read, as the trace records it.
 REFERENCE: Final = struct.Struct("<IqQ").pack
+_REFERENCE_BYTES: Final = 20
 
 
 class ArrivalCount:
@@ -110,12 +111,16 @@ class LatchedPort:
     :ivar channels: what each of them holds
     """
 
-    __slots__ = ("channels", "name", "numbers")
+    __slots__ = ("changes", "channels", "name", "numbers", "reference")
 
     def __init__(self, name: str) -> None:
         self.name = name
         self.numbers: list[int] = []
         self.channels: list[LatchedChannel] = []
+        #: How often they had changed together at the last look, and what was held then, as the
+        #: trace records it.
+        self.changes = -1
+        self.reference = b""
 
 
 class LatchedInputs:
@@ -125,12 +130,13 @@ class LatchedInputs:
 
     :param arrivals: where all of the channels count what arrives, if they do
     :ivar latest: port -> what it holds; another object each time that something has changed
+    :ivar held: the same where it can be written in, for those who do not
     :ivar references: what is held, as the trace records it
     :ivar count: so many samples are held
     """
 
     __slots__ = (
-        "_arrivals", "_arrived", "_changes", "_ports", "_time", "count", "latest", "references",
+        "_arrivals", "_arrived", "_ports", "_time", "count", "held", "latest", "references",
     )  # fmt: skip
 
     def __init__(self, ports: list[LatchedPort], arrivals: ArrivalCount | None = None) -> None:
@@ -139,9 +145,8 @@ class LatchedInputs:
         #: Time of the last look [ns], and how many samples had arrived.
         self._time = NEVER
         self._arrived = -1
-        #: Of all channels together, at the last look; another reader may have looked since.
-        self._changes = -1
-        self.latest: Mapping[str, Sample | None] = {}
+        self.held: dict[str, Sample | None] = {}
+        self.latest: Mapping[str, Sample | None] = self.held
         self.references = b""
         self.count = 0
 
@@ -152,33 +157,33 @@ class LatchedInputs:
             if time == self._time and arrivals.count == self._arrived:
                 return  # another reader has just looked
             self._time, self._arrived = time, arrivals.count
-        changes = 0
+        changed: list[LatchedPort] = []
         for port in self._ports:
+            changes = 0
             for channel in port.channels:
                 changes += channel.advance(time)
-        if changes != self._changes:
-            self._changes = changes
-            self._collect()
+            if changes != port.changes:  # another reader may have looked since
+                port.changes = changes
+                changed.append(port)
+        if changed:
+            self._collect(changed)
 
-    def _collect(self) -> None:
-        latest: dict[str, Sample | None] = {}
-        references: list[bytes] = []
-        for port in self._ports:
+    def _collect(self, changed: list[LatchedPort]) -> None:
+        # Readers keep what they got: they get another object.
+        held = self.held.copy()
+        for port in changed:
             newest: Sample | None = None
-            chosen = b""
             stamp = NEVER
             for index, channel in enumerate(port.channels):
                 # Later channels win ties: one fixed order for equal stamps.
                 if channel.newest is not None and (newest is None or channel.stamp >= stamp):
                     newest, stamp = channel.newest, channel.stamp
-                    chosen = REFERENCE(port.numbers[index], stamp, channel.seq)
-            latest[port.name] = newest
-            if newest is not None:
-                references.append(chosen)
-        # Readers get this very object: they cannot write in it.
-        self.latest = MappingProxyType(latest)
-        self.references = b"".join(references)
-        self.count = len(references)
+                    port.reference = REFERENCE(port.numbers[index], stamp, channel.seq)
+            held[port.name] = newest
+        self.held = held
+        self.latest = MappingProxyType(held)
+        self.references = b"".join([port.reference for port in self._ports])
+        self.count = len(self.references) // _REFERENCE_BYTES
 
 
 class SharedInputs:

@@ -7,7 +7,7 @@ Shared by every scheduler: what an activation reads and what it sends is decided
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from typing import Any
@@ -47,6 +47,7 @@ class _Sender:
         "latency_draw",
         "latency_ns",
         "name",
+        "plain",
         "record",
         "schedule",
         "sends_once",
@@ -64,6 +65,8 @@ class _Sender:
         self.latency_draw = port.latency.draw
         self.encode = port.codec.encode
         self.delivered = port.codec.delivered
+        #: The class of records that readers see as they are, as far as known.
+        self.plain: type | None = None
         self.seq = 0
         self.stamp = NEVER
         #: What it has sent last.
@@ -355,17 +358,17 @@ class ParticipantRuntime:
         return recorded + outputs if recorded else outputs
 
     def _read_delivered(
-        self, time: int, prefix: Any, samples: dict[str, tuple[Sample, ...]]
+        self, time: int, prefix: Sequence[QueuedSample], samples: dict[str, tuple[Sample, ...]]
     ) -> Mapping[str, Sample | None]:
         """Read what is delivered to an activation, besides what its inputs hold."""
         inputs = self._inputs
         for port in self._trigger_ports:
-            delivered = tuple(entry.sample for entry in prefix if entry.port == port)
+            delivered = tuple([entry.sample for entry in prefix if entry.port == port])
             samples[port] = delivered
             if delivered:
                 self._last_trigger[port] = delivered[-1]
         latest = self._last_trigger.copy()
-        latest.update(inputs.latest)
+        latest.update(inputs.held)
         references = [REFERENCE(channel, stamp, seq) for stamp, channel, seq, _, _ in prefix]
         count = len(references) + inputs.count
         references.append(inputs.references)
@@ -509,8 +512,12 @@ class ParticipantRuntime:
                 failure.__cause__ = error
                 raise failure from error
             self.trace.output(sender.index, stamp, seq, data)
-            sample = NEW(Sample, (stamp, seq, sender.delivered(value, data)))
-            outputs.append((sender.index, sample, data))
+            shown = value
+            if type(value) is not sender.plain:
+                shown = sender.delivered(value, data)
+                if shown is value:
+                    sender.plain = type(value)
+            outputs.append((sender.index, NEW(Sample, (stamp, seq, shown)), data))
             sender.seq = seq + 1
         return outputs
 

@@ -188,13 +188,14 @@ class CdrCodec(WireCodec):
             head: tuple[Any, ...] = found if isinstance(found, tuple) else tuple(found)
             if self.has_seq:
                 head = (seq, *head)
+            pack = self._pack_head  # by its name a compiled call would look for it each time
             if self.has_stamp:
                 shown_ns = stamp_ns + self._start_ns
                 sec = shown_ns // NS_PER_S
                 nanosec = shown_ns - sec * NS_PER_S
-                data = self._pack_head(*((ENCAPSULATION, sec, nanosec, self._block) + head))
+                data = pack(*((ENCAPSULATION, sec, nanosec, self._block) + head))
             else:
-                data = self._pack_head(*((ENCAPSULATION, self._block) + head))
+                data = pack(*((ENCAPSULATION, self._block) + head))
             if not self._pieces:
                 return data
             parts: list[Data] = [data]

@@ -29,19 +29,19 @@ from ros2_cosim.core.record.packing import pack
 
 MAGIC = b"\x89MCAP0\r\n"
 
-HEADER = 0x01
-FOOTER = 0x02
-SCHEMA = 0x03
-CHANNEL = 0x04
-MESSAGE = 0x05
-CHUNK = 0x06
-MESSAGE_INDEX = 0x07
-CHUNK_INDEX = 0x08
-STATISTICS = 0x0B
-METADATA = 0x0C
-METADATA_INDEX = 0x0D
-SUMMARY_OFFSET = 0x0E
-DATA_END = 0x0F
+HEADER: Final = 0x01
+FOOTER: Final = 0x02
+SCHEMA: Final = 0x03
+CHANNEL: Final = 0x04
+MESSAGE: Final = 0x05
+CHUNK: Final = 0x06
+MESSAGE_INDEX: Final = 0x07
+CHUNK_INDEX: Final = 0x08
+STATISTICS: Final = 0x0B
+METADATA: Final = 0x0C
+METADATA_INDEX: Final = 0x0D
+SUMMARY_OFFSET: Final = 0x0E
+DATA_END: Final = 0x0F
 
 RECORD = struct.Struct("<BQ")
 _MESSAGE: Final = struct.Struct("<BQHIQQ").pack

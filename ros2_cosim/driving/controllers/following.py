@@ -256,7 +256,8 @@ class Follower:
         best: DetectedObject | None = None
         nearest = inf
         for item in objects.objects:
-            _, _, distance, _, offset, _, _, _ = item
+            distance: float = item[2]
+            offset: float = item[4]
             if -half_width <= offset <= half_width and (best is None or distance < nearest):
                 best, nearest = item, distance
         return best

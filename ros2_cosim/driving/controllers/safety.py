@@ -190,7 +190,8 @@ class CutInWatch:
         looks: dict[int, list[tuple[int, float]]] = {}
         found = []
         for item in objects:
-            number, _, _, _, offset, _, _, _ = item
+            number: int = item[0]  # compiled, the other fields do not become numbers
+            offset: float = item[4]
             if abs(offset) > 4.0 * half_width:
                 continue  # two lanes away
             if number in looks:  # a list may have an identity twice: the later one counts

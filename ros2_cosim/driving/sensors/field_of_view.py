@@ -47,14 +47,16 @@ class _Seen:
             return -PI, PI
         # Seen from outside the corners lie within less than half a turn of each other.
         a, b, c, d = self.corners
-        right_x, right_y = left_x, left_y = a
-        for px, py in (b, c, d):
-            if right_x * py < right_y * px:
-                right_x, right_y = px, py
-            if left_x * py > left_y * px:
-                left_x, left_y = px, py
-        low, high = atan2(right_y, right_x), atan2(left_y, left_x)
+        right = _outer(_outer(_outer(a, b, -1.0), c, -1.0), d, -1.0)
+        left = _outer(_outer(_outer(a, b, 1.0), c, 1.0), d, 1.0)
+        low, high = atan2(right[1], right[0]), atan2(left[1], left[0])
         return (low, high) if low <= high else (low, high + TWO_PI)
+
+
+def _outer(known: Corner, other: Corner, side: float) -> Corner:
+    """The corner that is farther to the left (side 1) or to the right (-1)."""
+    turn = known[0] * other[1] - known[1] * other[0]
+    return other if side * turn > 0.0 else known
 
 
 class FieldOfView:
@@ -70,6 +72,8 @@ class FieldOfView:
         self.reach = reach
         self._cos_half = cos(0.5 * angle)
         self._sin_half = sin(0.5 * angle)
+        #: Whether the sector is no more than the half ahead.
+        self._is_half = self._cos_half >= 0.0
         self._visible_fraction = visible_fraction
 
     def visible(
@@ -80,13 +84,23 @@ class FieldOfView:
         A box counts when any part of it lies in the sector and enough of it is not hidden.
         Boxes outside the sector still cast shadows. A box around the sensor itself is seen.
         """
-        seen = []
+        seen: list[_Seen] = []
+        behind: list[int] = []
         for index, box in enumerate(boxes):
             dx, dy = box.x - x, box.y - y
             reach = self.reach + box.length + box.width
             if dx * dx + dy * dy <= reach * reach:
-                seen.append(self._look(dx * c + dy * s, dy * c - dx * s, c, s, box, index))
-        seen.sort(key=_nearest_first)
+                forward = dx * c + dy * s
+                if self._is_half and forward < -2.0 * _BEHIND - 0.5 * (box.length + box.width):
+                    behind.append(index)
+                else:
+                    _insert(seen, self._look(forward, dy * c - dx * s, c, s, box, index))
+        # What is behind counts only for the shadows on what is partly behind.
+        if behind and any([item.inside and not item.is_ahead for item in seen]):
+            for index in behind:
+                box = boxes[index]
+                dx, dy = box.x - x, box.y - y
+                _insert(seen, self._look(dx * c + dy * s, dy * c - dx * s, c, s, box, index))
         result = []
         nearer: list[_Seen] = []
         #: Those whose shadow may fall on what lies ahead.
@@ -141,8 +155,8 @@ class FieldOfView:
         perpendicular from the sensor, or a crossing with an edge of the sector.
         """
         a, b, c, d = corners
-        if self._cos_half >= 0.0 and max(a[0], b[0], c[0], d[0]) < -_BEHIND:
-            return False  # the sector is no more than the half ahead
+        if self._is_half and a[0] < -_BEHIND > b[0] and c[0] < -_BEHIND > d[0]:
+            return False
         # Each of them by name: compiled, a loop would make objects of the corners.
         return (
             self._holds(a[0], a[1])
@@ -184,8 +198,19 @@ class FieldOfView:
         return 0.0 <= share <= 1.0 and 0.0 <= away <= self.reach
 
 
-def _nearest_first(item: _Seen) -> tuple[float, int]:
-    return item.square, item.number
+def _insert(seen: list[_Seen], item: _Seen) -> None:
+    """Add an item to a list that is ordered by distance, then by number."""
+    low, high = 0, len(seen)
+    while low < high:
+        middle = (low + high) >> 1
+        other = seen[middle]
+        if other.square < item.square or (
+            other.square == item.square and other.number < item.number
+        ):
+            low = middle + 1
+        else:
+            high = middle
+    seen.insert(low, item)
 
 
 def _is_covered(item: _Seen, nearer: list[_Seen]) -> bool:

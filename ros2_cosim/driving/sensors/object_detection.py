@@ -14,7 +14,7 @@ from ros2_cosim.core.messages.records import DetectedObject, ObjectList, RoadUse
 from ros2_cosim.driving.sensors.atmosphere import Atmosphere
 from ros2_cosim.driving.sensors.field_of_view import FieldOfView
 from ros2_cosim.world.geometry.lane_boxes import LaneBoxes, Sighting, VehicleSource
-from ros2_cosim.world.geometry.lane_frame import LaneBox, fixed_box, seen_ahead
+from ros2_cosim.world.geometry.lane_frame import LaneBox, ahead_of, fixed_box
 from ros2_cosim.world.geometry.vehicle_info import VehicleInfo
 
 #: Margin with which objects beyond the range are left out early [m].
@@ -110,8 +110,10 @@ class Detector:
                 probability *= self._atmosphere.share(box.x - x, box.y - y)
             item = self._measure(ego, box, number, classification, probability)
             if item is not None:
-                found.append(item)
-        found.sort(key=_distance_then_id)
+                at = len(found)
+                while at > 0 and _is_farther(found[at - 1], item):
+                    at -= 1
+                found.insert(at, item)
         return ObjectList(tuple(found))
 
     def _others(self, ego: LaneBox, look: Sighting) -> tuple[list[LaneBox], list[tuple[int, int]]]:
@@ -119,13 +121,14 @@ class Detector:
         reach = self._view.reach + abs(self._ahead) + abs(self._left) + _MORE_REACH
         boxes: list[LaneBox] = []
         identities: list[tuple[int, int]] = []
+        own: int = self._own.id
         for number in look.near(ego.x, ego.y, reach):
             box = look.boxes[number]
             dx, dy = box.x - ego.x, box.y - ego.y
             limit = reach + box.length + box.width
             if dx * dx + dy * dy <= limit * limit:
                 identity = look.identities[number]
-                if identity[0] != self._own.id:
+                if identity[0] != own:
                     boxes.append(box)
                     identities.append(identity)
         return boxes, identities
@@ -167,7 +170,7 @@ class Detector:
         probability: float,
     ) -> DetectedObject | None:
         """Return what is reported of a visible object, or None if it is missed or not ahead."""
-        gap, relative, offset, _, _ = seen_ahead(self._boxes.road, ego, box)
+        gap, relative, offset, _, _ = ahead_of(self._boxes.road, ego, box)
         if gap + box.half < 0.0 or gap == inf:
             return None
         if not -self._max_lateral <= offset <= self._max_lateral:
@@ -190,5 +193,7 @@ class Detector:
         )  # fmt: skip
 
 
-def _distance_then_id(item: DetectedObject) -> tuple[float, int]:
-    return item.distance, item.id
+def _is_farther(item: DetectedObject, other: DetectedObject) -> bool:
+    """Whether the other one comes first: by distance, then by identity."""
+    distance, nearer = item.distance, other.distance
+    return distance > nearer or (distance == nearer and item.id > other.id)

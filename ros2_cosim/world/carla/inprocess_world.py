@@ -7,11 +7,10 @@ gives the same bits as one through ``ClientWorld`` and the headless server.
 
 from __future__ import annotations
 
-import struct
 from collections.abc import Sequence
 from difflib import get_close_matches
 from pathlib import Path
-from typing import Any, Final
+from typing import Any
 
 from ros2_cosim.core.kernel.errors import ConfigurationError, RunError
 from ros2_cosim.core.kernel.exactmath import float32
@@ -41,6 +40,7 @@ from ros2_cosim.world.headless.maps import MapLibrary
 from ros2_cosim.world.headless.onlooker import WorldOnlooker
 from ros2_cosim.world.headless.sensing.hub import SensorHub
 from ros2_cosim.world.headless.sensing.payloads import inertial, measured, satellite
+from ros2_cosim.world.headless.snapshot import Numbers
 from ros2_cosim.world.headless.wire_types import (
     ORIGIN,
     ActorRecord,
@@ -51,8 +51,6 @@ from ros2_cosim.world.headless.wire_types import (
     Weather,
 )
 from ros2_cosim.world.headless.world import CallError, World
-
-_VECTOR: Final = struct.Struct("<3f")
 
 
 def standing_box(blueprint: str, size: Size, pose: Pose) -> OrientedBox | None:
@@ -199,11 +197,13 @@ class InProcessWorld:
 
     def motion(self, actor: int) -> Motion:
         """State of an actor."""
-        x, y, z, pitch, yaw, roll, vx, vy, vz, wx, wy, wz, ax, ay, az = self.world.require(
-            actor
-        ).exposed_numbers()
+        x, y, z, pitch, yaw, roll, vx, vy, vz, wx, wy, wz, ax, ay, az = self.numbers(actor)
         pose = NEW(Pose, (x, y, z, pitch, yaw, roll))
         return NEW(Motion, (pose, (vx, vy, vz), (wx, wy, wz), (ax, ay, az)))
+
+    def numbers(self, actor: int) -> Numbers:
+        """The same as numbers: compiled, none of them becomes an object."""
+        return self.world.require(actor).exposed_numbers()
 
     def strangers(self) -> list[Stranger]:
         """None: no other client reaches this world."""
@@ -271,5 +271,5 @@ def _transform(pose: Pose) -> Transform:
 
 
 def _narrow(values: tuple[float, float, float]) -> tuple[float, float, float]:
-    x, y, z = _VECTOR.unpack(_VECTOR.pack(*values))
-    return x, y, z
+    x, y, z = values
+    return float32(x), float32(y), float32(z)

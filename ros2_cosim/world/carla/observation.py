@@ -19,6 +19,7 @@ from ros2_cosim.core.messages.records import (
 )
 from ros2_cosim.core.scene.simulator import Body, Motion, Pose
 from ros2_cosim.world.geometry import frames
+from ros2_cosim.world.headless.snapshot import Numbers
 from ros2_cosim.world.road import LanePoint
 
 TRUCK_LENGTH: Final = 6.5
@@ -34,9 +35,14 @@ class VehicleReading(NamedTuple):
 
 def reading(motion: Motion, body: Body) -> VehicleReading:
     """State of a vehicle with the given box."""
+    (x, y, z, pitch, yaw, roll), (vx, vy, vz), (wx, wy, wz), (ax, ay, az) = motion
+    return reading_of((x, y, z, pitch, yaw, roll, vx, vy, vz, wx, wy, wz, ax, ay, az), body)
+
+
+def reading_of(numbers: Numbers, body: Body) -> VehicleReading:
+    """The same for a state as numbers."""
     # Number by number: compiled, none of them becomes an object before the records are made.
-    pose, velocity, turn, acceleration = motion
-    x, y, z, pitch, yaw, roll = pose
+    x, y, z, pitch, yaw, roll, vx, vy, vz, wx, wy, wz, ax, ay, az = numbers
     qx, qy, qz, qw = frames.rotation_to_ros(pitch, yaw, roll)
     x, y, z = frames.vector_to_ros(x, y, z)
     to_centre, to_left, _ = body.centre
@@ -45,11 +51,8 @@ def reading(motion: Motion, body: Body) -> VehicleReading:
         dx, dy, dz = frames.body_to_world((qx, qy, qz, qw), offset)
         x, y, z = x + dx, y + dy, z + dz
     to_body = frames.conjugate((qx, qy, qz, qw))
-    vx, vy, vz = velocity
     vx, vy, vz = frames.body_to_world(to_body, frames.vector_to_ros(vx, vy, vz))
-    wx, wy, wz = turn
     wx, wy, wz = frames.body_to_world(to_body, frames.angular_velocity_degrees_to_ros(wx, wy, wz))
-    ax, ay, az = acceleration
     ax, ay, az = frames.body_to_world(to_body, frames.vector_to_ros(ax, ay, az))
     odometry = NEW(Odometry, (x, y, z, qx, qy, qz, qw, vx, vy, vz, wx, wy, wz))
     return NEW(VehicleReading, (odometry, NEW(Acceleration, (ax, ay, az))))

@@ -29,7 +29,7 @@ from ros2_cosim.core.scene.entities import EntityCommand
 from ros2_cosim.core.scene.scene import FIRST_OBJECT_ID, FIRST_TRAFFIC_ID
 from ros2_cosim.core.scene.sensors import Measurement
 from ros2_cosim.core.scene.simulator import SIZE_TOLERANCE, Body, Contact, Pose, Simulator, Size
-from ros2_cosim.world.carla.inprocess_world import standing_box
+from ros2_cosim.world.carla.inprocess_world import InProcessWorld, standing_box
 from ros2_cosim.world.carla.lights import REACH, LightsAhead
 from ros2_cosim.world.carla.observation import (
     VehicleReading,
@@ -37,6 +37,7 @@ from ros2_cosim.world.carla.observation import (
     placed_pose,
     placed_user,
     reading,
+    reading_of,
     road_user,
     static_object,
 )
@@ -417,8 +418,12 @@ class Scene:
             self._simulator.tick()
 
     def _observe(self) -> None:
+        simulator = self._simulator
+        here = simulator if isinstance(simulator, InProcessWorld) else None
         self._readings = {
-            name: reading(self._simulator.motion(vehicle.actor), vehicle.body)
+            name: reading(simulator.motion(vehicle.actor), vehicle.body)
+            if here is None
+            else reading_of(here.numbers(vehicle.actor), vehicle.body)
             for name, vehicle in self._vehicles.items()
         }
         if self._traffic is not None:

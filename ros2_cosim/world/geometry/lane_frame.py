@@ -133,7 +133,14 @@ class Ahead(NamedTuple):
 
 
 def seen_ahead(road: LaneGeometry, ego: LaneBox, other: LaneBox) -> Ahead:
-    """Return a box as seen from another one.
+    """Return a box as seen from another one."""
+    return NEW(Ahead, ahead_of(road, ego, other))
+
+
+def ahead_of(
+    road: LaneGeometry, ego: LaneBox, other: LaneBox
+) -> tuple[float, float, float, float, float]:
+    """The numbers of ``seen_ahead``: compiled, they do not become objects.
 
     On one road places are compared along its reference line. A box on another road is looked for
     beside the lane that ego follows, wherever that lane goes on: the roads of a junction cross each
@@ -142,15 +149,14 @@ def seen_ahead(road: LaneGeometry, ego: LaneBox, other: LaneBox) -> Ahead:
     here, there = ego.position, other.position
     if here.road_id == there.road_id:
         sign = ego.direction
-        return NEW(
-            Ahead,
-            (
-                gap_ahead(road, ego, other),
-                sign * other.speed - sign * ego.speed,
-                sign * there.t - sign * here.t,
-                sign * (other.cos * other.lane_cos + other.sin * other.lane_sin),
-                sign * (other.sin * other.lane_cos - other.cos * other.lane_sin),
-            ),
+        left: float = there.t
+        own_left: float = here.t
+        return (
+            gap_ahead(road, ego, other),
+            sign * other.speed - sign * ego.speed,
+            sign * left - sign * own_left,
+            sign * (other.cos * other.lane_cos + other.sin * other.lane_sin),
+            sign * (other.sin * other.lane_cos - other.cos * other.lane_sin),
         )
     dx, dy = other.x - ego.x, other.y - ego.y
     reach = _WINDING * sqrt(dx * dx + dy * dy) + _MORE_REACH
@@ -160,7 +166,10 @@ def seen_ahead(road: LaneGeometry, ego: LaneBox, other: LaneBox) -> Ahead:
         found = road.beside_lane(here, lane_id, other.x, other.y, reach)
         own = road.beside_lane(here, lane_id, ego.x, ego.y, _MORE_REACH)
     if found is None or own is None:
-        return Ahead(inf, 0.0, 0.0, 1.0, 0.0)
+        return inf, 0.0, 0.0, 1.0, 0.0
+    way: float
+    cos: float
+    sin: float
     way, left, cos, sin = found
     along = other.cos * cos + other.sin * sin
     across = other.sin * cos - other.cos * sin
@@ -168,7 +177,7 @@ def seen_ahead(road: LaneGeometry, ego: LaneBox, other: LaneBox) -> Ahead:
     # The speed along its own road, as a vector, along this way.
     speed = other.speed * (other.lane_cos * cos + other.lane_sin * sin)
     speed -= ego.direction * ego.speed
-    return Ahead(way - ego.half - half, speed, left - own[1], along, across)
+    return way - ego.half - half, speed, left - own[1], along, across
 
 
 def gap_ahead(road: LaneGeometry, ego: LaneBox, other: LaneBox) -> float:

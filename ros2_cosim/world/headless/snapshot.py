@@ -11,6 +11,7 @@ import struct
 from collections.abc import Iterable
 from typing import Final, NamedTuple
 
+from ros2_cosim.core.kernel.exactmath import float32
 from ros2_cosim.world.headless.wire_types import (
     ORIGIN,
     Rotation,
@@ -46,7 +47,6 @@ _WALKER_RECORD = struct.Struct("<IB15f4fB37x")
 # ... for traffic signs: id of the signal; for lights also times, elapsed, pole, frozen, state
 _SIGN_RECORD = struct.Struct("<IB15f32s22x")
 LIGHT_RECORD = struct.Struct("<IB15f32s4fIBB")
-_MOTION = struct.Struct("<15f")
 
 RECORD_BYTES = RECORD.size
 _ACTIVE: Final = 1
@@ -123,8 +123,13 @@ class LightStatus(NamedTuple):
 
 def narrow_numbers(numbers: Numbers) -> Numbers:
     """The numbers of a state as a snapshot carries them: rounded to float32."""
-    narrowed: Numbers = _MOTION.unpack(_MOTION.pack(*numbers))
-    return narrowed
+    # Number by number: compiled, none of them becomes an object.
+    x, y, z, pitch, yaw, roll, vx, vy, vz, wx, wy, wz, ax, ay, az = numbers
+    return (
+        float32(x), float32(y), float32(z), float32(pitch), float32(yaw), float32(roll),
+        float32(vx), float32(vy), float32(vz), float32(wx), float32(wy), float32(wz),
+        float32(ax), float32(ay), float32(az),
+    )  # fmt: skip
 
 
 def pack_sensor_header(

@@ -133,4 +133,6 @@ class StandingBoxes:
 
 def _is_driven(network: RoadNetwork, road_id: int, s: float, lane_id: int) -> bool:
     lane = network.roads[road_id].lanes.section(s).lanes.get(lane_id)
-    return lane is not None and lane.type not in ("sidewalk", "none", "border", "median")
+    return lane is not None and (
+        lane.type == "driving" or lane.type not in ("sidewalk", "none", "border", "median")
+    )

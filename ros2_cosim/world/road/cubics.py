@@ -16,7 +16,7 @@ def piece_at(starts: list[float], s: float) -> int:
     """
     low, high = 1, len(starts)
     while low < high:
-        middle = (low + high) // 2
+        middle = (low + high) >> 1
         if s < starts[middle]:
             high = middle
         else:

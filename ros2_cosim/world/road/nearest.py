@@ -5,15 +5,16 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from math import floor
+from typing import Final
 
 from ros2_cosim.world.road.opendrive import Road
 
-_CELL = 25.0  # m
-_STEP = 5.0  # m, between the samples of a road
+_CELL: Final = 25.0  # m
+_STEP: Final = 5.0  # m, between the samples of a road
 # Lanes farther from their reference line than this are found as if they were no farther [m].
-_MAX_REACH = 200.0
+_MAX_REACH: Final = 200.0
 # A road is looked for in this many rings of cells around a point, then everywhere.
-MAX_RINGS = 8
+MAX_RINGS: Final = 8
 
 #: A sample of a reference line: x, y, road, station.
 Sample = tuple[float, float, int, float]

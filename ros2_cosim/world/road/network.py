@@ -11,7 +11,7 @@ import re
 from collections.abc import Sequence
 from math import isnan
 from pathlib import Path
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
 from ros2_cosim.core.documents.files import cause_of, read_bounded
 from ros2_cosim.core.documents.xml_reader import MAX_BYTES
@@ -27,18 +27,18 @@ from ros2_cosim.world.road.routes import Routes
 from ros2_cosim.world.road.signals import MAX_LANES, SPEED_LIMIT, LaneRange, holds_for
 from ros2_cosim.world.road.stations import Stations
 
-_MAX_HOPS = 20
+_MAX_HOPS: Final = 20
 # A hint is given up when the point is this far from the road it names.
-_MAX_LATERAL = 50.0
-_END_TOLERANCE = 1e-6
-_MAX_LINK_GAP = 0.1
+_MAX_LATERAL: Final = 50.0
+_END_TOLERANCE: Final = 1e-6
+_MAX_LINK_GAP: Final = 0.1
 # A road so much above or below a point [m] may still be the one that the point is on.
-_LEVEL_TOLERANCE = 2.0
+_LEVEL_TOLERANCE: Final = 2.0
 # Ranks roads without driving lanes behind all others that hold a point [m].
-_NO_DRIVING = 1.0e6
+_NO_DRIVING: Final = 1.0e6
 # Spawn points are on lanes of at least this width, on roads of at least this length [m].
-_MIN_SPAWN_WIDTH = 2.0
-_MIN_SPAWN_ROAD = 8.0
+_MIN_SPAWN_WIDTH: Final = 2.0
+_MIN_SPAWN_ROAD: Final = 8.0
 _ROADRUNNER = "VectorZero"
 _SPEED_SIGN = re.compile(r"sp+e+d_?(?:limit)?(\d+)", re.IGNORECASE)
 _FAST = 70.0 / 3.6 + 1e-6  # m/s

@@ -38,7 +38,7 @@ _LEAST_PRESSED: Final = 0.1
 _SPIN: Final = 3.0
 #: PhysX's tyres slip as if they were faster by so much [m/s].
 _SLOWEST_SLIP: Final = 1.0
-_LEAST_LATERAL_SHARE = _LATERAL_RESERVE * _LATERAL_RESERVE
+_LEAST_LATERAL_SHARE: Final = _LATERAL_RESERVE * _LATERAL_RESERVE
 _NEVER = (0.0, 0.0, 0.0, 0.0, 0.0), (0.0, 0.0, 0.0), (0.0, 0.0, 0.0, 0.0)
 
 
