@@ -66,6 +66,12 @@ HOT = {
     "core/sockets": "board brief_waits framing",
 }
 
+#: What mypyc cannot make quick, in C. The Python beside each gives the same bits, and runs where
+#: nothing is compiled.
+IN_C = ("world/headless/sensing/pixels.c",)
+#: Their loops over pixels want wide registers, and nobody asks for errors of the arithmetic.
+LOOPS = "-O3 -fno-math-errno -fno-trapping-math"
+
 # Speed differs little from -O3, which takes half as long again to compile.
 OPTIMISATION = "-O2"
 #: Of rooms whose time is rather that of calls into Python and its libraries: the same within 2 %,
@@ -123,7 +129,7 @@ def sources() -> dict[str, str]:
 
     mypyc writes constants declared ``Final`` into the code that uses them, wherever they stand.
     """
-    files = set(hot_files())
+    files = {*hot_files(), *IN_C}
     for path in PACKAGE.rglob("*.py"):
         if b"Final" in path.read_bytes():
             files.add(path.relative_to(PACKAGE).as_posix())
@@ -179,7 +185,8 @@ def generate(build: Path) -> list[Path]:
     needed = [runtime / name for name in (*RUNTIME_C_FILES, *(d.path for d in dependencies))]
     starter = build / "starter.c"
     write_if_changed(starter, STARTER)
-    return [*(Path(name) for name in written[0][0]), *needed, starter]
+    own = [PACKAGE / name for name in IN_C]
+    return [*(Path(name) for name in written[0][0]), *needed, starter, *own]
 
 
 def ninja_text(c_files: Iterable[Path], build: Path, target: str) -> str:
@@ -206,9 +213,16 @@ def ninja_text(c_files: Iterable[Path], build: Path, target: str) -> str:
     for path in c_files:
         objects.append(f"{path.stem}.o")
         lines.append(f"build {objects[-1]}: cc {_escaped(path)}")
-        lines.append(f"  level = {LIGHT if _room(path) in LIGHT_ROOMS else OPTIMISATION}")
+        lines.append(f"  level = {_level(path)}")
     lines.append(f"build {target}: link {' '.join(objects)}")
     return "\n".join(lines) + "\n"
+
+
+def _level(path: Path) -> str:
+    """How much the compiler is to do for a C file."""
+    if path.is_relative_to(PACKAGE):
+        return LOOPS
+    return LIGHT if _room(path) in LIGHT_ROOMS else OPTIMISATION
 
 
 def _room(path: Path) -> str:

@@ -60,7 +60,7 @@ class CompiledFinder(MetaPathFinder):
     """
 
     def __init__(self, library: Path, modules: Sequence[str]) -> None:
-        self._library = library
+        self.library = library
         self._modules = frozenset(modules)
 
     def find_spec(
@@ -78,8 +78,8 @@ class CompiledFinder(MetaPathFinder):
         if fullname in (LIBRARY_MODULE, STARTER_MODULE):
             return importlib.util.spec_from_file_location(
                 fullname,
-                self._library,
-                loader=importlib.machinery.ExtensionFileLoader(fullname, str(self._library)),
+                self.library,
+                loader=importlib.machinery.ExtensionFileLoader(fullname, str(self.library)),
             )
         return None
 
@@ -138,6 +138,11 @@ reason_for_pure = ""
 def is_compiled() -> bool:
     """Whether this process runs the compiled form of the hot modules."""
     return not reason_for_pure
+
+
+def library() -> Path | None:
+    """The library that this process uses: it has functions in C, too; None: pure Python runs."""
+    return next((f.library for f in sys.meta_path if isinstance(f, CompiledFinder)), None)
 
 
 def describe() -> str:

@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,6 +12,9 @@ from ros2_cosim.core.kernel.exactmath import radians, sincos
 from ros2_cosim.world.headless.wire_types import Transform, Vector
 
 Floats = NDArray[np.float64]
+
+#: Depth at which a picture begins [m].
+NEAREST: Final = 0.1
 
 
 class BodyAxes(NamedTuple):

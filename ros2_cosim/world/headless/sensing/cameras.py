@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import struct
 from abc import abstractmethod
+from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -16,16 +17,16 @@ from numpy.typing import NDArray
 
 from ros2_cosim.core.kernel.exactmath import pow, radians, tan
 from ros2_cosim.core.kernel.random_streams import stream_key
+from ros2_cosim.world.headless.sensing import native
 from ros2_cosim.world.headless.sensing.air import WeatherAir
-from ros2_cosim.world.headless.sensing.axes import BodyAxes, Floats, axes_of
+from ros2_cosim.world.headless.sensing.axes import NEAREST, BodyAxes, Floats, axes_of
 from ros2_cosim.world.headless.sensing.device import Device, SensedFrame
 from ros2_cosim.world.headless.sensing.drawn import mesh_of_shapes
-from ros2_cosim.world.headless.sensing.grain import grained
+from ros2_cosim.world.headless.sensing.grain import grain_task, grained
 from ros2_cosim.world.headless.sensing.lamp_light import add_lamps
 from ros2_cosim.world.headless.sensing.light import Illumination, beams_of
 from ros2_cosim.world.headless.sensing.mesh import Flags
 from ros2_cosim.world.headless.sensing.raster import (
-    NEAREST,
     Lens,
     View,
     depths,
@@ -33,7 +34,7 @@ from ros2_cosim.world.headless.sensing.raster import (
     render,
 )
 from ros2_cosim.world.headless.sensing.scene import TriangleScene
-from ros2_cosim.world.headless.sensing.shadows import shaded_pixels
+from ros2_cosim.world.headless.sensing.shadows import Shade, shaded_pixels, shadow_task
 from ros2_cosim.world.headless.sensing.veil import mirror, rain_strokes, veil
 from ros2_cosim.world.headless.wire_types import Vector
 
@@ -136,7 +137,49 @@ def heaven(lens: Lens, eye: BodyAxes, sky: Pixels, first: int, last: int) -> Pix
     rise = (eye.forward.z + dx * b) - dy * eye.up.z
     rise /= np.sqrt((1.0 + dx * dx) + dy * dy)
     shades = (np.clip(rise, 0.0, 1.0) * (len(sky) - 1)).astype(np.int64)
-    return np.repeat(sky.astype("<u4")[shades], np.diff(cuts, append=len(marks)))
+    return np.repeat(sky[shades], np.diff(cuts, append=len(marks)))
+
+
+def coloured(
+    view: View,
+    lens: Lens,
+    eye: BodyAxes,
+    palettes: tuple[Pixels, Pixels],
+    shade: Shade | None,
+    has_grain: bool,
+    sky: Pixels,
+    change: Callable[[Pixels], Pixels] | None = None,
+) -> Pixels:
+    """The colours of a picture.
+
+    :param palettes: of triangles and of the sky, in the sun and in shadow
+    :param shade: where the sun does not come; None: everywhere it does
+    :param sky: its shades
+    :param change: what is done to the light before surfaces get their grain; None: nothing
+    """
+    first, last = view.sky_rows(lens.width)
+    shown = heaven(lens, eye, sky, first, last)
+    if native.LIBRARY is not None:
+        pieces, heavens = view.pieces(), (shown, first)
+        shadows = None if shade is None else shadow_task(view, lens, eye, shade)
+        grain = grain_task(view, eye, lens) if has_grain else None
+        if change is None:
+            return native.paint(pieces, lens, palettes, shadows, grain, heavens)
+        begun = change(native.paint(pieces, lens, palettes, shadows, None, None))
+        return native.paint(pieces, lens, None, None, grain, heavens, begun)
+    pixels = view.picture(palettes[0])
+    if shade is not None:
+        dark, triangles = shaded_pixels(view, lens, eye, shade)
+        pixels[dark] = palettes[1][triangles]
+    if change is not None:
+        pixels = change(pixels)
+    if has_grain:
+        pixels = grained(pixels, view, eye, lens)
+    is_sky = np.zeros(len(view.mesh) + 1, dtype=bool)
+    is_sky[-1] = True
+    part = np.s_[first * lens.width : last * lens.width]
+    np.copyto(pixels[part], shown, where=view.picture(is_sky)[part])
+    return pixels
 
 
 class RgbCamera(Camera):
@@ -155,29 +198,22 @@ class RgbCamera(Camera):
         eye = axes_of(moment.pose)
         world = moment.world
         light = Illumination(moment.weather, world.lamps.burning(), beams_of(world))
-        lit = light.lit(view.mesh, eye.origin)
-        in_sun, in_shade, in_lamps = (self._exposed(part) for part in lit)
         sky = self._developed(light.veiled_sky(eye.origin.z))
-        pixels = view.picture(np.append(in_sun, sky[0]).astype("<u4"))
-        shade = None if world.is_plain else moment.shade()
-        if shade is not None:
-            dark, triangles = shaded_pixels(view, self.lens, eye, shade)
-            pixels[dark] = np.append(in_shade, sky[0]).astype("<u4")[triangles]
-        add_lamps(pixels, view, self.lens, eye, light.sources(eye.origin), in_lamps)
-        pixels = self._curved(pixels)
-        if world.has_scenery and not world.is_plain:
-            pixels = grained(pixels, view, eye, self.lens)
-        above, alone = np.flatnonzero(view.found < 0), view.pixels[view.nearest < 0]
-        ends = np.append(np.cumsum(view.sizes)[above], alone + 1)
-        begins = np.append(ends[: len(above)] - view.sizes[above], alone)
-        if len(begins):
-            width = self.lens.width
-            first, last = int(begins.min()) // width, int(ends.max() - 1) // width + 1
-            shown = heaven(self.lens, eye, sky, first, last)
-            part = pixels[first * width :]
-            begins, ends = begins - first * width, ends - first * width
-            for begin, end in zip(begins.tolist(), ends.tolist(), strict=True):
-                part[begin:end] = shown[begin:end]
+        lit = [self._exposed(part) for part in light.lit(view.mesh, eye.origin)]
+        # Behind the triangles: the sky.
+        in_sun, in_shade = (np.append(part, sky[0]) for part in lit[:2])
+        sources = light.sources(eye.origin)
+
+        def lamps(pixels: Pixels) -> Pixels:
+            add_lamps(pixels, view, self.lens, eye, sources, lit[2])
+            return self._curved(pixels)
+
+        if not sources:
+            in_sun, in_shade = self._curved(in_sun), self._curved(in_shade)
+        pixels = coloured(
+            view, self.lens, eye, (in_sun, in_shade), None if world.is_plain else moment.shade(),
+            world.has_scenery and not world.is_plain, sky, lamps if sources else None,
+        )  # fmt: skip
         mirror(pixels, view, self.lens, eye, light.wet, int(sky[0]))
         air = WeatherAir(moment.weather)
         if not air.is_clear:
@@ -188,7 +224,7 @@ class RgbCamera(Camera):
             self._pictures += 1
             rain_strokes(pixels, self.lens, air.rain, key, int(sky[-1]))
         self._draw_shapes(moment, view, pixels)
-        return pixels.data
+        return pixels.astype("<u4", copy=False).data
 
     def _draw_shapes(self, moment: SensedFrame, view: View, pixels: Pixels) -> None:
         """What clients have drawn into the world, where nothing hides it."""
@@ -200,7 +236,7 @@ class RgbCamera(Camera):
                       axes_of(moment.pose), self.lens)  # fmt: skip
         drawn = over.seen >= 0
         drawn &= depths(over, self.lens) < depths(view, self.lens)
-        palette = self._developed(over.mesh.colours / 255.0).astype("<u4")
+        palette = self._developed(over.mesh.colours / 255.0)
         pixels[drawn] = palette[over.seen[drawn]]
 
     def _exposed(self, colours: Floats) -> Pixels:

@@ -21,6 +21,11 @@ _Value = TypeVar("_Value", bound=np.generic)
 _MOST_COLUMNS: Final = 960
 
 
+def cell_size(lens: Lens, most: int = _MOST_COLUMNS) -> int:
+    """How many pixels a cell has in both directions, if there are so many columns at most."""
+    return 1 + (lens.width - 1) // most
+
+
 class Coarse:
     """The grid of a picture.
 
@@ -32,7 +37,7 @@ class Coarse:
     def __init__(self, view: View, lens: Lens, most: int = _MOST_COLUMNS) -> None:
         """:param most: columns"""
         self._view, self._lens = view, lens
-        step = self._step = 1 + (lens.width - 1) // most
+        step = self._step = cell_size(lens, most)
         self._part = np.s_[step // 2 :: step]
         numbers = np.append(np.arange(len(view.mesh), dtype=np.int32), np.int32(-1))
         whole = view.picture(numbers).reshape(lens.height, lens.width)
@@ -56,10 +61,18 @@ class Coarse:
 
     def rays(self, which: Indices, eye: BodyAxes) -> tuple[Floats, Floats]:
         """How much longer than the depth the ray of a cell is, and how much it rises with it."""
-        across, down = self.x / self._lens.focal, self.y[:, None] / self._lens.focal
+        across, down = (way / self._lens.focal for way in self.places(which))
         longer = np.sqrt((1.0 + across * across) + down * down)
-        rise = (eye.forward.z + across * eye.right.z) - down * eye.up.z
-        return longer.reshape(-1).take(which), rise.reshape(-1).take(which)
+        return longer, (eye.forward.z + across * eye.right.z) - down * eye.up.z
+
+    def of_pixels(self, which: Indices) -> Indices:
+        """The cells of pixels of the picture."""
+        rows, columns = np.divmod(which, self._lens.width)
+        row, column = (
+            np.minimum(part // self._step, most - 1)
+            for part, most in zip((rows, columns), self.shape, strict=True)
+        )
+        return row * self.shape[1] + column
 
     def spread(self, values: NDArray[_Value]) -> NDArray[_Value]:
         """Values of all cells in each pixel of the picture (height * width)."""

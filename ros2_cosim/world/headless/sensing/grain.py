@@ -22,6 +22,7 @@ from ros2_cosim.world.headless import labels
 from ros2_cosim.world.headless.sensing.axes import BodyAxes, Floats
 from ros2_cosim.world.headless.sensing.draws import Draws
 from ros2_cosim.world.headless.sensing.mesh import Mesh, cross, dot, length
+from ros2_cosim.world.headless.sensing.native import GrainTask
 from ros2_cosim.world.headless.sensing.raster import Lens, View, pixel_centres
 
 Pixels = NDArray[np.uint32]
@@ -60,15 +61,10 @@ def grained(pixels: Pixels, view: View, eye: BodyAxes, lens: Lens) -> Pixels:
     """
     if not len(view.mesh):
         return pixels
-    shown = np.zeros(len(view.mesh), dtype=bool)
-    shown[view.found[view.found >= 0]] = True
-    shown[view.nearest[view.nearest >= 0]] = True
-    which = np.flatnonzero(shown)
-    # The sky is the last one.
-    numbers = np.full(len(view.mesh) + 1, len(which))
-    numbers[which] = np.arange(len(which))
+    # Of the sky it is the last one.
+    numbers = np.append(np.arange(len(view.mesh), dtype=np.int32), np.int32(-1))
     owners = view.picture(numbers)
-    table = _table(view, which, eye, lens)
+    table = _table(view, eye, lens)
     noise, starts = _noise()
     x, y = (part.astype(np.float32) for part in pixel_centres(lens))
     rows = max(1, _AT_ONCE // lens.width)
@@ -89,6 +85,12 @@ def grained(pixels: Pixels, view: View, eye: BodyAxes, lens: Lens) -> Pixels:
     return result
 
 
+def grain_task(view: View, eye: BodyAxes, lens: Lens) -> GrainTask:
+    """The same for what computes pixel by pixel."""
+    table = np.stack(_table(view, eye, lens), axis=1)
+    return GrainTask(table, *_noise(), _POWER, _LEVELS, float(_LEAST_INVERSE))
+
+
 def _lit(pixels: Pixels, gain: Pixels) -> Pixels:
     """Colours with another brightness, of 8 bits behind the point."""
     low = np.uint32(0xFF)
@@ -99,20 +101,20 @@ def _lit(pixels: Pixels, gain: Pixels) -> Pixels:
     return lit
 
 
-def _table(view: View, which: NDArray[np.int64], eye: BodyAxes, lens: Lens) -> list[Singles]:
+def _table(view: View, eye: BodyAxes, lens: Lens) -> list[Singles]:
     """What pixels need of triangles, and of the sky behind them.
 
     One over the depth is a + b x + c y (three arrays), and so is the cell in each direction of the
     square, divided by the depth (three each); then the square of how many cells a pixel covers at a
     depth of 1 m, looked at from above; how much the depth leans; and the contrast.
     """
-    mesh, planes = view.mesh, view.planes.take(which, 0)
+    mesh, planes = view.mesh, view.planes
     contrasts, sizes = (
-        np.array([_GRAINS.get(tag, _USUAL)[part] for tag in range(256)]).take(mesh.tags[which])
+        np.array([_GRAINS.get(tag, _USUAL)[part] for tag in range(256)]).take(mesh.tags)
         for part in range(2)
     )
     values = [*planes.T]
-    for start, axis in _directions(mesh, which):
+    for start, axis in _directions(mesh):
         origin = dot(np.array(eye.origin) - start, axis) / sizes
         origin -= _SIZE * np.floor(origin / _SIZE)
         forward, right, up = (dot(axis, np.array(way)) / sizes for way in eye[1:])
@@ -127,10 +129,10 @@ def _table(view: View, which: NDArray[np.int64], eye: BodyAxes, lens: Lens) -> l
     ]
 
 
-def _directions(mesh: Mesh, which: NDArray[np.int64]) -> list[tuple[Floats, Floats]]:
+def _directions(mesh: Mesh) -> list[tuple[Floats, Floats]]:
     """Where the square begins (n, 3), and along which unit vectors (n, 3) it lies: two of both."""
-    points, normals = mesh.points.take(which, 0), mesh.normals.take(which, 0)
-    moves = (mesh.actors[which] > 0)[:, None]
+    points, normals = mesh.points, mesh.normals
+    moves = (mesh.actors > 0)[:, None]
     edge = points[:, 1] - points[:, 0]
     edge = edge / length(edge)[:, None]
     start = np.where(moves, points[:, 0], 0.0)
@@ -172,7 +174,7 @@ def _between(values: Floats) -> Floats:
 
 
 @cache
-def _noise() -> tuple[NDArray[np.int16], NDArray[np.int32]]:
+def _noise() -> tuple[NDArray[np.int8], NDArray[np.int32]]:
     """The square and its copies one after the other, row by row, and where each begins.
 
     Each finer copy is the coarser one and noise of its own, equally strong at every size.
@@ -189,4 +191,4 @@ def _noise() -> tuple[NDArray[np.int16], NDArray[np.int32]]:
     scale = _DEVIATION / np.sqrt(_VARIANCE / 12.0)
     noise = np.concatenate(copies[::-1]) * scale
     starts = np.cumsum([0, *(size * size for size in sizes[:-1])])
-    return np.clip(np.floor(noise + 0.5), -127, 127).astype(np.int16), starts.astype(np.int32)
+    return np.clip(np.floor(noise + 0.5), -127, 127).astype(np.int8), starts.astype(np.int32)

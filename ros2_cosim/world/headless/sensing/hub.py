@@ -104,6 +104,7 @@ class Sight:
         self._viewed: TriangleScene | None = None
         self._views: dict[tuple[Transform, Lens], tuple[list[View], Lock]] = {}
         self._lock = Lock()
+        self._of_frame: tuple[tuple[int, int], TriangleScene] | None = None
 
     @cached_property
     def _scenes(self) -> SceneBuilder:
@@ -126,6 +127,13 @@ class Sight:
     def scene(self, world: World) -> TriangleScene:
         """The triangles of the present moment."""
         return self._scenes.scene(world)
+
+    def scene_of_frame(self, world: World) -> TriangleScene:
+        """The triangles of a frame while it is measured: nothing moves between its sensors."""
+        frame = world.episode, world.frame
+        if self._of_frame is None or self._of_frame[0] != frame:
+            self._of_frame = frame, self.scene(world)
+        return self._of_frame[1]
 
     def name_parts(self, world: World) -> None:
         """Make the parts of the map known among its things."""
@@ -239,7 +247,9 @@ class SensorHub:
 
         :returns: waits for the messages; call it before the world goes on
         """
-        device, moment = self._moment(world, sensor, weather, record, True)
+        device, moment = self._moment(
+            world, sensor, weather, record, True, self._sight.scene_of_frame
+        )
         if moment is None:
             return list
         if not device.beside:
@@ -253,7 +263,13 @@ class SensorHub:
         return self._threads.submit(device.measure, moment).result
 
     def _moment(
-        self, world: World, sensor: Actor, weather: Weather, record: Record, headed: bool
+        self,
+        world: World,
+        sensor: Actor,
+        weather: Weather,
+        record: Record,
+        headed: bool,
+        scene_of: Callable[[World], TriangleScene] | None = None,
     ) -> tuple[Device, SensedFrame | None]:
         """What a sensor measures; None: nothing in this frame."""
         self._follow(world)
@@ -269,7 +285,8 @@ class SensorHub:
         # A sensor that nothing has listened to for a while begins anew.
         dt = (since if since < 2 * usual else usual) / SECOND
         kind = device.sensor_type if headed else None
-        return device, self._frame(world, world.pose(sensor), dt, weather, record, kind)
+        pose = world.pose(sensor)
+        return device, self._frame(world, pose, dt, weather, record, kind, scene_of)
 
     def _frame(
         self,
@@ -279,8 +296,9 @@ class SensorHub:
         weather: Weather,
         record: Record,
         kind: int | None = None,
+        scene_of: Callable[[World], TriangleScene] | None = None,
     ) -> SensedFrame:
-        scene = cache(lambda: self.scene(world))
+        scene = cache(lambda: (scene_of or self.scene)(world))
         return SensedFrame(
             world, pose, dt, weather, scene, lambda lens: self._sight.view(scene(), pose, lens),
             lambda: self._sight.shade(scene(), pose, weather), record,

@@ -16,10 +16,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ros2_cosim.core.kernel.exactmath import sqrt
-from ros2_cosim.world.headless.sensing.axes import BodyAxes, Floats
+from ros2_cosim.world.headless.sensing.axes import NEAREST, BodyAxes, Floats
 from ros2_cosim.world.headless.sensing.coarse import Coarse
 from ros2_cosim.world.headless.sensing.mesh import dot, length
-from ros2_cosim.world.headless.sensing.raster import NEAREST, Lens, View, pixel_centres
+from ros2_cosim.world.headless.sensing.raster import Lens, View, pixel_centres
 from ros2_cosim.world.headless.wire_types import Vector
 
 Pixels = NDArray[np.uint32]

@@ -19,7 +19,7 @@ from ros2_cosim.world.headless.sensing.draws import Draws
 from ros2_cosim.world.headless.sensing.echoes import Echoes, through
 from ros2_cosim.world.headless.sensing.exact_arrays import exp, sincos
 from ros2_cosim.world.headless.sensing.mesh import Indices, dot
-from ros2_cosim.world.headless.sensing.rays import Grid, Hits, cast_grid, nearby
+from ros2_cosim.world.headless.sensing.rays import Grid, Hits, scan
 
 if TYPE_CHECKING:
     from ros2_cosim.world.headless.actors import Actor
@@ -72,8 +72,8 @@ class Lidar(Device):
         self._angle = float(np.mod(self._angle + turn, self._field))
         eye = axes_of(moment.pose)
         directions = self._directions(azimuths)
-        mesh = nearby(moment.scene(), eye, self._range)
-        hits = cast_grid(mesh, eye, Grid(azimuths, self._slopes), directions, self._range)
+        grid = Grid(azimuths, self._slopes)
+        hits = scan(moment.scene(), eye, grid, directions, self._range)
         # Channel 0 is the highest, row 0 the lowest.
         rays = np.arange(len(directions)).reshape(self._channels, per_channel)[::-1].reshape(-1)
         echoes = self.echoes(WeatherAir(moment.weather), hits, directions, eye)

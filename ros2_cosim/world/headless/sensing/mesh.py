@@ -88,6 +88,15 @@ def joined(meshes: list[Mesh]) -> Mesh:
     return Mesh(*(np.concatenate(parts) for parts in zip(*meshes, strict=True)))
 
 
+def taken(chosen: list[tuple[Mesh, Indices]], which: Flags) -> Mesh:
+    """Some of the triangles that are chosen of several meshes, as one mesh."""
+    parts, begin = [], 0
+    for mesh, numbers in chosen:
+        parts.append(mesh.take(numbers[which[begin : begin + len(numbers)]]))
+        begin += len(numbers)
+    return joined(parts)
+
+
 def ranges(begins: Indices, counts: Indices) -> Indices:
     """Ranges of numbers, one after the other."""
     ends = np.cumsum(counts)

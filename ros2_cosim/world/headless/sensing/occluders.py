@@ -85,13 +85,18 @@ class Hiding:
 
     def hidden(self, centres: Floats, radii: Floats) -> Flags:
         """Which balls no ray from the eye can meet."""
-        points = centres - self._eye
+        x, y, z = (centres - self._eye).T.copy()
+
+        def along(vector: Floats) -> Floats:
+            way: Floats = x * vector[0] + y * vector[1] + z * vector[2]
+            return way
+
         found = np.zeros(len(radii), dtype=bool)
         least = radii + _SLACK
         for normal, before, sides in zip(self._normals, self._before, self._sides, strict=True):
             # A wall's normal points to the eye.
-            behind = 0.0 - dot(points, normal) - before >= least
+            behind = 0.0 - along(normal) - before >= least
             for side in sides:
-                behind &= dot(points, side) >= least
+                behind &= along(side) >= least
             found |= behind
         return found

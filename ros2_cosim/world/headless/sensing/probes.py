@@ -85,7 +85,9 @@ def is_hidden(scene: TriangleScene, start: Vector, end: Vector) -> bool:
     if distance <= 0.0:
         return False
     unit = Vector(way.x / distance, way.y / distance, way.z / distance)
-    mesh, which = scene.near(_touching(start, unit, distance))[0]
+    touching = _touching(start, unit, distance)
+    mesh, which = scene.near(touching)[0]
+    which = which[touching(mesh.centres.take(which, 0), mesh.radii.take(which))]
     if not len(which):
         return False
     eye = BodyAxes(start, Vector(1.0, 0.0, 0.0), Vector(0.0, 1.0, 0.0), Vector(0.0, 0.0, 1.0))

@@ -12,7 +12,8 @@ from typing import NamedTuple, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from ros2_cosim.world.headless.sensing.axes import BodyAxes, Floats
+from ros2_cosim.world.headless.sensing import native
+from ros2_cosim.world.headless.sensing.axes import NEAREST, BodyAxes, Floats
 from ros2_cosim.world.headless.sensing.mesh import (
     LEVEL_STEP,
     Flags,
@@ -20,16 +21,15 @@ from ros2_cosim.world.headless.sensing.mesh import (
     Mesh,
     cross,
     dot,
-    joined,
     portions,
     ranges,
+    taken,
 )
 from ros2_cosim.world.headless.sensing.occluders import Hiding
 from ros2_cosim.world.headless.sensing.scene import TriangleScene
 
 _Value = TypeVar("_Value", bound=np.generic)
 
-NEAREST = 0.1  # m, depth at which a picture begins
 # Details are seen up to where the balls around them are so large [pixels].
 _DETAIL_PIXELS = 4.0
 # Pixels (with those that lie behind others) that are compared at once: bounds the memory.
@@ -72,43 +72,116 @@ class View(NamedTuple):
         """(height * width) number of the triangle, -1 for the sky."""
         return self.picture(np.append(np.arange(len(self.mesh)), -1))
 
+    def sky_rows(self, width: int) -> tuple[int, int]:
+        """The first row with sky, and the last one + 1; twice 0: none has any.
+
+        :param width: of the picture [pixels]
+        """
+        ends, is_sky = np.cumsum(self.sizes), self.found < 0
+        alone = self.pixels[self.nearest < 0]
+        ends, begins = ends[is_sky], (ends - self.sizes)[is_sky]
+        if not len(ends) + len(alone):
+            return 0, 0
+        first = min(int(part[0]) for part in (begins, alone) if len(part))
+        last = max(int(part[-1]) for part in (ends - 1, alone) if len(part))
+        return first // width, last // width + 1
+
+    def pieces(self) -> tuple[Indices, Indices]:
+        """Triangles, -1 for the sky, of pieces that have one each, and how many pixels they are."""
+        if not len(self.pixels):
+            return self.found, self.sizes
+        seen = self.seen
+        cuts = np.flatnonzero(np.diff(seen, prepend=-2))
+        return seen.take(cuts), np.diff(cuts, append=len(seen))
+
 
 def render(scene: TriangleScene, eye: BodyAxes, lens: Lens) -> View:
     """What a camera sees."""
-    parts, faces = [], []
     reach = 1.0 + lens.focal / _DETAIL_PIXELS
 
     def in_view(centres: Floats, radii: Floats) -> Flags:
         return _in_view(centres, radii, eye, lens)
 
     def near(centres: Floats, radii: Floats) -> Flags:
-        away = centres - np.array(eye.origin)
-        close: Flags = dot(away, away) < (reach * radii) * (reach * radii)
-        return close & in_view(centres, radii)
+        return _is_close(centres, radii, eye, reach) & in_view(centres, radii)
 
     hiding = None if scene.walls is None else Hiding(scene.walls, eye.origin).hidden
-    for part, which in scene.near(in_view, near, hiding):
-        points = eye.inside(part.points.take(which, axis=0))
-        normals = cross(points[:, 1] - points[:, 0], points[:, 2] - points[:, 0])
-        offsets = dot(points[:, 0], normals)
-        front = offsets < 0.0
-        parts.append(part.take(which[front]))
-        faces.append((points[front], normals[front], offsets[front]))
-    mesh = joined(parts)
-    points, normals, offsets = (np.concatenate(values) for values in zip(*faces, strict=True))
+    faced, made = (faces, picture) if native.LIBRARY is None else (native.faces, native.picture)
+    chosen, parts = [], []
+    for mesh, which in scene.near(in_view, near, hiding):
+        is_detail = scene.details is not None and mesh is scene.details[0]
+        kept, *part = faced(mesh, which, eye, lens, reach if is_detail else 0.0)
+        chosen.append((mesh, kept))
+        parts.append(part)
+    points, planes = (np.concatenate(values) for values in zip(*parts, strict=True))
+    levels = np.concatenate([mesh.levels.take(which) for mesh, which in chosen])
+    scales = 1.0 + LEVEL_STEP * levels.astype(np.float64)
+    return _of_the_shown(chosen, planes, *made(points, planes, scales, lens))
+
+
+def faces(
+    mesh: Mesh, which: Indices, eye: BodyAxes, lens: Lens, reach: float
+) -> tuple[Indices, Floats, Floats]:
+    """The triangles whose front may be seen, their corners in the eye's frame, and their planes.
+
+    :param which: those of the mesh that are asked about
+    :param reach: if it is more than 0, only those that are at most so many radii away
+    """
+    centres, radii = mesh.centres.take(which, 0), mesh.radii.take(which)
+    near = _in_view(centres, radii, eye, lens)
+    if reach > 0.0:
+        near &= _is_close(centres, radii, eye, reach)
+    which = which[near]
+    points = eye.inside(mesh.points.take(which, axis=0))
+    normals = cross(points[:, 1] - points[:, 0], points[:, 2] - points[:, 0])
+    offsets = dot(points[:, 0], normals)
+    front = np.flatnonzero(offsets < 0.0)
     # A ray (1, x / f, -y / f) meets the plane at the depth offset / (ray . normal).
-    planes = normals / offsets[:, None]
+    planes = normals.take(front, 0) / offsets.take(front)[:, None]
     planes[:, 1] /= lens.focal
     planes[:, 2] /= 0.0 - lens.focal
+    return which.take(front), points.take(front, 0), planes
+
+
+def _of_the_shown(
+    chosen: list[tuple[Mesh, Indices]],
+    planes: Floats,
+    found: Indices,
+    sizes: Indices,
+    pixels: Indices,
+    nearest: Indices,
+) -> View:
+    """A view that has only the triangles that it shows: all that follows is quicker."""
+    shown = np.zeros(len(planes) + 1, dtype=bool)  # the last one is the sky
+    shown[found] = shown[nearest] = True
+    shown[-1] = False
+    numbers = np.cumsum(shown) - 1
+    numbers[-1] = -1
+    which = shown[:-1]
+    return View(
+        taken(chosen, which), planes[which], numbers.take(found), sizes, pixels,
+        numbers.take(nearest),
+    )  # fmt: skip
+
+
+def picture(
+    points: Floats, planes: Floats, scales: Floats, lens: Lens
+) -> tuple[Indices, Indices, Indices, Indices]:
+    """What is nearest in each pixel, as a view has it.
+
+    :param points: (n, 3, 3) corners of triangles in the eye's frame
+    :param planes: as those of a view
+    :param scales: (n) factors of one over the depth, in the comparison
+    """
     corners, owners = _clipped(points)
     rows, starts, stops, owners = _spans(corners, owners, lens)
     # Along a span, one over the depth times the factor of the level is a + b column.
-    scale = 1.0 + LEVEL_STEP * mesh.levels[owners].astype(np.float64)
+    scale = scales[owners]
     b = planes[owners, 1] * scale
     a = (planes[owners, 0] + planes[owners, 2] * (rows + (0.5 - 0.5 * lens.height))) * scale
     a += b * (0.5 - 0.5 * lens.width)
     rows *= lens.width
-    return View(mesh, planes, *visible(rows + starts, rows + stops, a, b, owners, lens))
+    return visible(rows + starts, rows + stops, a, b, owners, lens)
 
 
 def depths(view: View, lens: Lens) -> Floats:
@@ -127,6 +200,13 @@ def pixel_centres(lens: Lens) -> tuple[Floats, Floats]:
     x = np.arange(lens.width, dtype=np.float64) + (0.5 - 0.5 * lens.width)
     y = np.arange(lens.height, dtype=np.float64) + (0.5 - 0.5 * lens.height)
     return x, y
+
+
+def _is_close(centres: Floats, radii: Floats, eye: BodyAxes, reach: float) -> Flags:
+    """Balls that are at most so many radii away."""
+    away = centres - np.array(eye.origin)
+    close: Flags = dot(away, away) < (reach * radii) * (reach * radii)
+    return close
 
 
 def _in_view(centres: Floats, radii: Floats, eye: BodyAxes, lens: Lens) -> Flags:

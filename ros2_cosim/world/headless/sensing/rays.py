@@ -13,9 +13,11 @@ from typing import NamedTuple
 
 import numpy as np
 
+from ros2_cosim.world.headless.sensing import native
 from ros2_cosim.world.headless.sensing.axes import BodyAxes, Floats
 from ros2_cosim.world.headless.sensing.mesh import (
     LEVEL_STEP,
+    Bytes,
     Flags,
     Indices,
     Mesh,
@@ -24,8 +26,10 @@ from ros2_cosim.world.headless.sensing.mesh import (
     joined,
     portions,
     ranges,
+    taken,
 )
-from ros2_cosim.world.headless.sensing.scene import TriangleScene
+from ros2_cosim.world.headless.sensing.occluders import Hiding
+from ros2_cosim.world.headless.sensing.scene import BallTest, TriangleScene
 
 # Pairs of ray and triangle that are tested at once: what they need stays in a processor's cache.
 _MOST_PAIRS = 32_768
@@ -56,7 +60,22 @@ class Grid(NamedTuple):
 
 def nearby(scene: TriangleScene, eye: BodyAxes, reach: float) -> Mesh:
     """The triangles that a ray of a length [m] can meet."""
+    may_be_met = _ball_test(eye, reach)
+    return joined(
+        [
+            mesh.take(which[may_be_met(mesh.centres.take(which, 0), mesh.radii.take(which))])
+            for mesh, which in _around(scene, eye, reach)
+        ]
+    )
 
+
+def _around(scene: TriangleScene, eye: BodyAxes, reach: float) -> list[tuple[Mesh, Indices]]:
+    """Triangles among which are those that a ray can meet."""
+    hidden = None if scene.walls is None else Hiding(scene.walls, eye.origin).hidden
+    return scene.near(_ball_test(eye, reach), hidden=hidden)
+
+
+def _ball_test(eye: BodyAxes, reach: float) -> BallTest:
     def may_be_met(centres: Floats, radii: Floats) -> Flags:
         x, y, z = (centres[:, i] - eye.origin[i] for i in range(3))
         # A little more than enough, so that rounding leaves nothing out.
@@ -64,21 +83,18 @@ def nearby(scene: TriangleScene, eye: BodyAxes, reach: float) -> Mesh:
         near: Flags = x * x + y * y + z * z <= limit * limit
         return near
 
-    return joined([mesh.take(which) for mesh, which in scene.near(may_be_met)])
+    return may_be_met
 
 
 class _Target:
     """Triangles prepared for rays from one eye."""
 
-    def __init__(self, mesh: Mesh, eye: BodyAxes) -> None:
-        self.mesh = mesh
-        self.points = eye.inside(mesh.points)
-        a, b, c = (self.points[:, i] for i in range(3))
-        normals = eye.directions_inside(mesh.normals)
+    def __init__(self, points: Floats, normals: Floats, levels: Bytes) -> None:
+        a, b, c = (points[:, i] for i in range(3))
         self.normals = _columns(normals)
         self.offsets = dot(a, normals)  # below zero where the eye is in front
         self.edges = tuple(_columns(cross(*two)) for two in ((a, b), (b, c), (c, a)))
-        self.factors = 1.0 - LEVEL_STEP * mesh.levels.astype(np.float64)
+        self.factors = 1.0 - LEVEL_STEP * levels.astype(np.float64)
 
 
 def cast(
@@ -89,15 +105,17 @@ def cast(
     :param directions: unit vectors (n, 3) in the eye's frame
     :param both_sides: meet triangles from behind, too
     """
-    target = _Target(mesh, eye)
-    best = _Best(len(directions), mesh)
+    target = _Target(
+        eye.inside(mesh.points), eye.directions_inside(mesh.normals), mesh.levels
+    )  # fmt: skip
+    best = _Best(len(directions))
     step = max(1, _MOST_PAIRS // max(1, len(mesh)))
     columns = _columns(directions)
     for start in range(0, len(directions), step):
         rays = np.arange(start, min(start + step, len(directions)))
         pairs = np.repeat(rays, len(mesh)), np.tile(np.arange(len(mesh)), len(rays))
         best.take(target, columns, *pairs, both_sides)
-    return best.hits(reach)
+    return best.hits(reach, mesh, np.arange(len(mesh)))
 
 
 def cast_grid(mesh: Mesh, eye: BodyAxes, grid: Grid, directions: Floats, reach: float) -> Hits:
@@ -105,23 +123,54 @@ def cast_grid(mesh: Mesh, eye: BodyAxes, grid: Grid, directions: Floats, reach: 
 
     :param directions: unit vectors (rows * columns, 3) in the eye's frame
     """
-    target = _Target(mesh, eye)
     columns = len(grid.azimuths)
-    order = np.argsort(_turned(grid.azimuths), kind="stable")
-    ring = _turned(grid.azimuths)[order]
-    ring = np.concatenate((ring, ring + 2.0 * np.pi))
-    order = np.concatenate((order, order))
-    first, last, low, high = _windows(target.points, ring, grid.slopes, columns)
-    # Rows of triangles whose front the eye sees.
-    heights = np.where(target.offsets < 0.0, high - low, 0)
-    owners, rows = np.repeat(np.arange(len(mesh)), heights), ranges(low, heights) * columns
+    ring, order = _ring(grid.azimuths)
+    # Triangles whose front the eye sees, and that some ray comes near.
+    points, normals = eye.inside(mesh.points), eye.directions_inside(mesh.normals)
+    near = np.flatnonzero(dot(points[:, 0], normals) < 0.0)
+    found = np.stack(_windows(points.take(near, 0), ring, grid.slopes, columns), axis=1)
+    kept = np.flatnonzero((found[:, 0] < found[:, 1]) & (found[:, 2] < found[:, 3]))
+    near, windows = near.take(kept), found.take(kept, 0)
+    target = _Target(points.take(near, 0), normals.take(near, 0), mesh.levels.take(near))
+    best = _Best(len(directions))
+    first, last, low, high = windows.T
+    owners, rows = np.repeat(np.arange(len(near)), high - low), ranges(low, high - low) * columns
     first, widths = first[owners], (last - first)[owners]
-    best, ways = _Best(len(directions), mesh), _columns(directions)
+    ways = _columns(directions)
     for part in portions(widths, _MOST_PAIRS):
         counts = widths[part]
         rays = np.repeat(rows[part], counts) + order.take(ranges(first[part], counts))
         best.take(target, ways, rays, np.repeat(owners[part], counts), False)
-    return best.hits(reach)
+    return best.hits(reach, mesh, near)
+
+
+def scan(scene: TriangleScene, eye: BodyAxes, grid: Grid, directions: Floats, reach: float) -> Hits:
+    """What the rays of a grid meet.
+
+    :param directions: unit vectors (rows * columns, 3) in the eye's frame
+    :param reach: their length [m]
+    """
+    if native.LIBRARY is None:
+        return cast_grid(nearby(scene, eye, reach), eye, grid, directions, reach)
+    ring, order = _ring(grid.azimuths)
+    rays = native.Rays(eye, ring, grid.slopes, order, reach, _SLACK, _NEAREST, LEVEL_STEP)
+    around = _around(scene, eye, reach)
+    distances, found, within = native.cast(around, rays, directions)
+    distances[distances > reach] = np.inf
+    met = np.isfinite(distances)
+    shown = np.zeros(sum(len(which) for _, which in around), dtype=bool)
+    shown[found[met]] = True
+    shown[:1] |= within > 0  # drops of rain have the number of some triangle
+    numbers = np.append(np.cumsum(shown) - 1, -1)
+    return Hits(distances, numbers[np.where(met, found, -1)], taken(around, shown))
+
+
+def _ring(azimuths: Floats) -> tuple[Floats, Indices]:
+    """The azimuths in their order on the ring, twice, and their columns."""
+    azimuths = _turned(azimuths)
+    order = np.argsort(azimuths, kind="stable")
+    ring = azimuths[order]
+    return np.concatenate((ring, ring + 2.0 * np.pi)), np.concatenate((order, order))
 
 
 def _columns(vectors: Floats) -> tuple[Floats, ...]:
@@ -132,8 +181,7 @@ def _columns(vectors: Floats) -> tuple[Floats, ...]:
 class _Best:
     """The nearest hit of each ray so far."""
 
-    def __init__(self, rays: int, mesh: Mesh) -> None:
-        self._mesh = mesh
+    def __init__(self, rays: int) -> None:
         self._ranks = np.full(rays, np.inf)
         self._distances = np.full(rays, np.inf)
         self._triangles = np.full(rays, -1)
@@ -178,12 +226,14 @@ class _Best:
         self._distances[rays[won]] = distances[won]
         self._triangles[rays[won]] = triangles[won]
 
-    def hits(self, reach: float) -> Hits:
-        """The hits within a distance."""
+    def hits(self, reach: float, mesh: Mesh, which: Indices) -> Hits:
+        """The hits within a distance.
+
+        :param which: the triangles of the mesh that were tested
+        """
         near = self._distances <= reach
-        return Hits(
-            np.where(near, self._distances, np.inf), np.where(near, self._triangles, -1), self._mesh
-        )
+        triangles = np.append(which, -1)[np.where(near, self._triangles, -1)]
+        return Hits(np.where(near, self._distances, np.inf), triangles, mesh)
 
 
 def _turned(azimuths: Floats) -> Floats:

@@ -56,28 +56,25 @@ class TriangleScene(NamedTuple):
     def near(
         self, test: BallTest, details: BallTest | None = None, hidden: BallTest | None = None
     ) -> list[tuple[Mesh, Indices]]:
-        """The meshes with their triangles of which a ball passes a test.
+        """The meshes with their triangles that may pass a test: those of tiles that do.
 
-        :param details: the test for details, None: they are left out
+        :param details: the test for details, which come second; None: they are left out
         :param hidden: tiles that this one chooses are left out
         """
-        found = [_passing(self.map, self.tiles, test, hidden)]
+        found = [(self.map, _near(self.map, self.tiles, test, hidden))]
         if details is not None and self.details is not None:
-            found.append(_passing(*self.details, details, hidden))
-        return [*found, _passing(self.actors, None, test, None)]
+            found.append((self.details[0], _near(*self.details, details, hidden)))
+        return [*found, (self.actors, np.arange(len(self.actors)))]
 
 
-def _passing(
-    mesh: Mesh, tiles: Tiles | None, test: BallTest, hidden: BallTest | None
-) -> tuple[Mesh, Indices]:
+def _near(mesh: Mesh, tiles: Tiles | None, test: BallTest, hidden: BallTest | None) -> Indices:
     if tiles is None:
-        return mesh, np.flatnonzero(test(mesh.centres, mesh.radii))
+        return np.arange(len(mesh))
     chosen = test(tiles.centres, tiles.radii)
     if hidden is not None:
         left = np.flatnonzero(chosen)
         chosen[left] = ~hidden(tiles.centres[left], tiles.radii[left])
-    which = tiles.of(chosen)
-    return mesh, which[test(mesh.centres.take(which, 0), mesh.radii.take(which))]
+    return tiles.of(chosen)
 
 
 class _Map(NamedTuple):

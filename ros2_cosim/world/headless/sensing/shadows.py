@@ -16,9 +16,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ros2_cosim.world.headless.labels import GROUND, ROAD_LINES, ROADS, SIDEWALKS, TERRAIN
+from ros2_cosim.world.headless.sensing import native
 from ros2_cosim.world.headless.sensing.axes import BodyAxes, Floats, axes_of
-from ros2_cosim.world.headless.sensing.coarse import Coarse
+from ros2_cosim.world.headless.sensing.coarse import Coarse, cell_size
 from ros2_cosim.world.headless.sensing.mesh import Flags, Indices, Mesh, dot, ranges
+from ros2_cosim.world.headless.sensing.native import ShadowMap, ShadowTask
 from ros2_cosim.world.headless.sensing.raster import Lens, View, spans
 from ros2_cosim.world.headless.sensing.scene import TriangleScene
 from ros2_cosim.world.headless.wire_types import Rotation, Transform, Vector, Weather
@@ -105,6 +107,9 @@ class _Casters:
 
     def draw(self, window: _Window, which: Indices) -> None:
         """Draw some of them into a window."""
+        if native.LIBRARY is not None:
+            native.heights(_map_of(window), (self.u, self.v, self.z), which)
+            return
         texel, (u0, v0), size, heights = window
         # Texels have their middles at whole numbers.
         x = ((self.v.take(which, 0) - v0) * (1.0 / texel) - 0.5).T
@@ -234,25 +239,43 @@ def along(points: Floats, sun: Vector) -> tuple[Floats, Floats, Floats]:
 
 def shaded_pixels(view: View, lens: Lens, eye: BodyAxes, shade: Shade) -> tuple[Indices, Indices]:
     """The pixels (numbers) of a picture that show what is in shadow, and the triangles there."""
-    sun, mesh = shade.sun, view.mesh
     coarse = Coarse(view, lens)
-    facing = dot(mesh.normals, np.array(sun))
-    leans = (np.abs(mesh.normals[:, 0]) + np.abs(mesh.normals[:, 1])) * sun.z
-    leans = 0.5 * leans / np.maximum(facing, _FACING)
-    which = np.flatnonzero(np.append(facing > _FACING, False)[coarse.seen])
+    leans = _leans(view.mesh, shade.sun)
+    which = np.flatnonzero(np.append(leans, -1.0)[coarse.seen] >= 0.0)
     depth = coarse.depths(which)
     x, y = coarse.places(which)
     x /= lens.focal
     y /= lens.focal
     u, v, z = (
         start + depth * ((ahead + x * right) - y * up)
-        for start, ahead, right, up in zip(*(_slanted(axis, sun) for axis in eye), strict=True)
+        for start, ahead, right, up in zip(*(_slanted(a, shade.sun) for a in eye), strict=True)
     )
     hidden = shade.falls(u, v, z, leans.take(coarse.seen.take(which)))
     mask = np.zeros(len(coarse.seen), dtype=bool)
     mask[which[hidden]] = True
     pixels = np.flatnonzero(coarse.spread(mask))
     return pixels, view.seen.take(pixels)
+
+
+def shadow_task(view: View, lens: Lens, eye: BodyAxes, shade: Shade) -> ShadowTask:
+    """The same for what computes pixel by pixel."""
+    return ShadowTask(
+        cell_size(lens), view.planes, _leans(view.mesh, shade.sun),
+        np.array([_slanted(axis, shade.sun) for axis in eye]).T.copy(),
+        [_map_of(window) for window in shade.windows],
+        (_BEFORE, _MOST_BEFORE),
+    )  # fmt: skip
+
+
+def _map_of(window: _Window) -> ShadowMap:
+    return ShadowMap((*window.corner, window.texel), window.size, window.heights)
+
+
+def _leans(mesh: Mesh, sun: Vector) -> Floats:
+    """By how much triangles rise along u and v, summed; below 0 of those that face no sun."""
+    facing = dot(mesh.normals, np.array(sun))
+    leans = (np.abs(mesh.normals[:, 0]) + np.abs(mesh.normals[:, 1])) * sun.z
+    return np.where(facing > _FACING, 0.5 * leans / np.maximum(facing, _FACING), -1.0)
 
 
 def _slanted(axis: Vector, sun: Vector) -> tuple[float, float, float]:

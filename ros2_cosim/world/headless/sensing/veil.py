@@ -74,14 +74,15 @@ def mirror(pixels: Pixels, view: View, lens: Lens, eye: BodyAxes, wet: float, co
     most = np.append(np.where(tags == WATER, _MIRROR, most), 0.0)
     if not most.any():
         return
+    shares = view.picture((most * _ALL + 0.5).astype(np.uint32))
+    which = np.flatnonzero(shares)
     coarse = Coarse(view, lens)
-    longer, rise = coarse.rays(np.arange(len(coarse.seen)), eye)
+    longer, rise = coarse.rays(coarse.of_pixels(which), eye)
     flat = np.clip(1.0 + rise / longer, 0.0, 1.0)
     flat *= flat
-    slanted = coarse.spread((flat * flat * _ALL + 0.5).astype(np.uint32))
-    shares = view.picture((most * _ALL + 0.5).astype(np.uint32)) * slanted >> np.uint32(8)
-    which = np.flatnonzero(shares)
-    pixels[which] = blended(pixels.take(which), colour, shares.take(which))
+    slanted = (flat * flat * _ALL + 0.5).astype(np.uint32)
+    shares = shares.take(which) * slanted >> np.uint32(8)
+    pixels[which] = blended(pixels.take(which), colour, shares)
 
 
 def rain_strokes(pixels: Pixels, lens: Lens, rain: float, key: int, colour: int) -> None:
