@@ -56,10 +56,7 @@ def _is_own() -> bool:
 
 
 def end_at_once(code: int) -> None:
-    """Have this process end with this code when all is done that it does at its end.
-
-    The interpreter would go on to take its modules apart: a thirtieth of a short run.
-    """
+    """Have this process end with a code and its modules as they are, after all else at its end."""
     _code[:] = [code]
 
 
