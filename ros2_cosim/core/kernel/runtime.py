@@ -512,11 +512,9 @@ class ParticipantRuntime:
                 failure.__cause__ = error
                 raise failure from error
             self.trace.output(sender.index, stamp, seq, data)
-            shown = value
-            if type(value) is not sender.plain:
-                shown = sender.delivered(value, data)
-                if shown is value:
-                    sender.plain = type(value)
+            shown = value if type(value) is sender.plain else sender.delivered(value, data)
+            if shown is value:
+                sender.plain = type(value)
             outputs.append((sender.index, NEW(Sample, (stamp, seq, shown)), data))
             sender.seq = seq + 1
         return outputs
