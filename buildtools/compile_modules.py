@@ -69,7 +69,7 @@ HOT = {
 #: What mypyc cannot make quick, in C. The Python beside each gives the same bits, and runs where
 #: nothing is compiled.
 IN_C = ("world/headless/sensing/pixels.c",)
-#: Their loops over pixels want wide registers, and nobody asks for errors of the arithmetic.
+#: Their loops over pixels need wide registers, and no flags of errors in arithmetic.
 LOOPS = "-O3 -fno-math-errno -fno-trapping-math"
 
 # Speed differs little from -O3, which takes half as long again to compile.
