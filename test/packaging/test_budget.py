@@ -18,7 +18,7 @@ BUDGET = {
     "ros": 13_425,
     "ros2_cosim": 128,
     "vds": 3_850,
-    "world": 25_345,
+    "world": 25_800,
     "bench": 11_362,
     "buildtools": 2_215,
     "config": 37,
