@@ -95,7 +95,7 @@ class Land(NamedTuple):
     def with_hills(self, seed: int, level: Floats) -> Land:
         """The land with hills, far from roads.
 
-        :param level: points (n, 2) where it stays as it is
+        :param level: points (n, 2) without hills
         """
         nx, ny = self.heights.shape
         houses = np.zeros((nx, ny), dtype=bool)
