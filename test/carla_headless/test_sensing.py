@@ -222,9 +222,9 @@ def test_a_sensor_that_nothing_listens_to_costs_nothing(monkeypatch: pytest.Monk
 @pytest.mark.parametrize(
     ("kind", "digest"),
     [
-        ("sensor.camera.depth", "9caeb85ae81cacab"),
-        ("sensor.camera.rgb", "7b70f71cb28f480e"),
-        ("sensor.camera.normals", "27e33d44d08444fb"),
+        ("sensor.camera.depth", "621195de8c84beee"),
+        ("sensor.camera.rgb", "121600bb3d0f00ad"),
+        ("sensor.camera.normals", "178284c9690d93ad"),
         ("sensor.lidar.ray_cast", "8992b6e6b6b72fa2"),
         ("sensor.lidar.ray_cast_semantic", "1f7258b3c5f26a44"),
         ("sensor.other.radar", "2c378a045924cbac"),

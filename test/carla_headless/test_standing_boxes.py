@@ -124,6 +124,11 @@ def test_what_a_client_hides_is_not_hit() -> None:
 PERSON = "walker.pedestrian.0002"
 
 
+@cache
+def bench_of(path: Path) -> Bench:
+    return Bench(0.05, path=path, has_scenery=True)
+
+
 def person_before(bench: Bench, hull: OrientedBox, away: float) -> int:
     """Someone so far before the middle of the longer side of a box [m]."""
     out_x, out_y = 0.0 - hull.sin, hull.cos
@@ -154,7 +159,7 @@ def test_people_stop_at_what_stands_there_however_fast_they_run(
     path: Path, label: int, name: str, speed: float
 ) -> None:
     hull = first(path, label, lambda box: box.half_height > 0.3)
-    bench = Bench(0.05, path=path, has_scenery=True)
+    bench = bench_of(path)
     world = bench.simulation.world
     person = person_before(bench, hull, 1.0)
     sensor = bench.sensor("sensor.other.collision", Transform(), person)
@@ -175,7 +180,7 @@ def test_people_stop_at_what_stands_there_however_fast_they_run(
 
 def test_people_go_on_along_a_wall_and_walk_where_nothing_stands() -> None:
     hull = first(TOWN, BUILDINGS, lambda box: box.half_length > 4.0)
-    bench = Bench(0.05, path=TOWN, has_scenery=True)
+    bench = bench_of(TOWN)
     world = bench.simulation.world
     person = person_before(bench, hull, 0.5)
     world.apply_walker_control(person, WalkerControl(towards(hull, 0.6), 1.5))

@@ -18,7 +18,7 @@ BUDGET = {
     "ros": 13_625,
     "ros2_cosim": 132,
     "vds": 3_850,
-    "world": 26_860,
+    "world": 27_315,
     "bench": 11_415,
     "buildtools": 2_245,
     "config": 37,

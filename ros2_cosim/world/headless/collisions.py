@@ -66,7 +66,7 @@ def resolve_standing(
 def walk_against(
     walker: WalkerActor, start: Vector, standing: Sequence[StandingBox]
 ) -> list[tuple[int, int, Vector]]:
-    """Let someone who has walked from a place stop at what stands fast, and go on along it.
+    """Let a walker that comes from a place stop at what stands fast, and go on along it.
 
     :returns: as ``resolve``, of the walker only
     """

@@ -94,7 +94,7 @@ class StandingBoxes:
         return self._around(vehicle.box(), 0.0)
 
     def before(self, walker: WalkerActor, way: float) -> list[StandingBox]:
-        """What may touch someone who walks, on the last so much of the way [m]."""
+        """What may touch a walker, on the last part of its way, so long [m]."""
         if not walker.is_on_lane:
             self._be_made()
         return self._around(walker.box(), way)

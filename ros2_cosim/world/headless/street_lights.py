@@ -42,7 +42,7 @@ class StreetLights:
 
     While ``day_night_cycle`` is on, sunset switches all on and sunrise all off, as in CARLA.
 
-    :param make: the lamps of the scenery, which are looked for when lights are asked for
+    :param make: finds the lamps of the scenery, at the first use of the lights
     :ivar is_told: whether the clients know the present state
     :ivar version: grows with every change
     """
@@ -111,7 +111,7 @@ class StreetLights:
         """
         is_night = altitude < 0.0
         if is_night != self._is_night and self.day_night_cycle:
-            # Lamps that nobody has asked for will burn from the first question on.
+            # Lamps that are not known yet burn from the first question on.
             for state in list(self._lights.values()):
                 self._set(state._replace(active=is_night), tell=True)
         self._is_night = is_night

@@ -533,7 +533,7 @@ class World:
                 self._contacts.setdefault(actor, {}).setdefault(other, impulse)
 
     def _stop_walker(self, walker: WalkerActor, start: Vector) -> None:
-        """Keep someone who has walked from a place from passing through what stands there."""
+        """Keep a walker that comes from a place out of what stands there."""
         place = walker.state.transform.location
         way = abs(place.x - start.x) + abs(place.y - start.y)
         if way == 0.0 or walker.is_guided:

@@ -61,7 +61,7 @@ class _Places(NamedTuple):
     """Places in the camera's frame [m], and which triangle (a row of ``normals``) is there.
 
     :ivar rows: y of the rows from the middle of the image [pixels], and ``columns`` x, None: the
-        places are no grid, but each has its row
+        places are single ones, each with its row
     :ivar owners: the last row of ``normals`` where there is none
     :ivar normals: (3, triangles) unit vectors away from the eye, and ``offsets`` of the planes [m]
     """
@@ -102,7 +102,7 @@ def add_lamps(
         for source, place in zip(sources, inside, strict=True)
     ]
     light = coarse.spread(_brightness(grid, lamps, lens))
-    # What lies in another plane than the next place of the grid has light of its own.
+    # What lies in another plane than the next place of the grid is lit separately.
     seen = view.picture(numbers)
     edge = np.flatnonzero(faces.take(seen) != coarse.spread(faces.take(owners.reshape(-1))))
     if len(edge):

@@ -95,7 +95,7 @@ class Land(NamedTuple):
     def with_hills(self, seed: int, level: Floats) -> Land:
         """The land with hills, far from roads.
 
-        :param level: points (n, 2) where it stays as it is
+        :param level: points (n, 2) without hills
         """
         nx, ny = self.heights.shape
         houses = np.zeros((nx, ny), dtype=bool)
@@ -128,7 +128,7 @@ def land_of(paved: Floats) -> Land:
     heights, near = _start(corners, low, cell, size)
     floor = np.where(near, heights, -np.inf)
     _fit(_Places(corners, low, cell, size), heights, near)
-    rim = float(heights[near].min())
+    rim = float(floor.min(where=near, initial=np.inf))
     fixed = near.copy()
     for edge in (np.s_[0], np.s_[-1], np.s_[:, 0], np.s_[:, -1]):
         heights[edge], fixed[edge] = rim, True
@@ -194,7 +194,7 @@ def _start(
 
 
 def _fit(places: _Places, heights: Floats, near: Flags) -> None:
-    """Let the heights of nodes near roads follow them; nodes that no road needs are not near."""
+    """Let heights near roads follow them; nodes that no road needs follow their neighbours."""
     lowest = np.full(heights.size, np.inf)
     np.minimum.at(lowest, places.cells, places.z)
     ground = places.take(np.flatnonzero(places.z < lowest[places.cells] + _BRIDGE))
@@ -204,8 +204,11 @@ def _fit(places: _Places, heights: Floats, near: Flags) -> None:
     for _ in range(_FITTING):
         rest = ground.sums(ground.z - _BELOW - ground.heights(flat), flat.size)
         flat[known] += rest[known] / counts[known]
-    near &= known.reshape(near.shape)
-    heights[~near] = 0.0
+    follows = known.reshape(near.shape)
+    total = _around(np.where(follows, heights, 0.0))
+    count = _around(follows.astype(np.float64))
+    beside = near & ~follows & (count > 0.0)
+    heights[beside] = total[beside] / count[beside]
 
 
 def _lower(places: _Places, heights: Floats, floor: Floats) -> None:
