@@ -93,7 +93,7 @@ def test_pixels_have_the_triangles_that_numpy_finds(seed: int, count: int, sprea
     planes[:, 1:] /= (lens.focal, -lens.focal)
     scales: Floats = 1.0 + 2.0e-3 * draws.integers(0, 3, count).astype(np.float64)
     expected = picture(corners, planes, scales, lens)
-    found = native.picture(corners, planes, scales, lens)
+    found = native.picture_in_c(corners, planes, scales, lens)
     assert _seen(found, count) == _seen(expected, count)
     assert found[1].sum() == lens.width * lens.height
 

@@ -20,7 +20,7 @@ from ctypes import (
     c_void_p,
 )
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -29,10 +29,8 @@ from ros2_cosim.compiled import library
 from ros2_cosim.world.headless.sensing.axes import NEAREST, BodyAxes, Floats
 from ros2_cosim.world.headless.sensing.mesh import Indices, Mesh
 
-if TYPE_CHECKING:
-    from ros2_cosim.world.headless.sensing.raster import Lens
-
 Pixels = NDArray[np.uint32]
+_Lens = tuple[int, int, float]  # width, height and focal length [pixels]
 Singles = NDArray[np.float32]
 
 
@@ -157,16 +155,17 @@ _PATH = library()
 LIBRARY = None if _PATH is None else opened(_PATH)
 
 
-def faces(
-    mesh: Mesh, which: Indices, eye: BodyAxes, lens: Lens, reach: float
+def faces_in_c(
+    mesh: Mesh, which: Indices, eye: BodyAxes, lens: _Lens, reach: float
 ) -> tuple[Indices, Floats, Floats]:
     """As :func:`~.raster.faces`."""
     assert LIBRARY is not None
+    width, height, focal = lens
     count = len(which)
     kept, corners, planes = np.empty(count, np.int64), np.empty((count, 3, 3)), np.empty((count, 3))
-    halves = (0.5 * lens.width, 0.5 * lens.height)
-    slants = (np.sqrt(half * half + lens.focal * lens.focal) for half in halves)
-    view = np.array((*halves, *slants, lens.focal, NEAREST, reach))
+    halves = (0.5 * width, 0.5 * height)
+    slants = (np.sqrt(half * half + focal * focal) for half in halves)
+    view = np.array((*halves, *slants, focal, NEAREST, reach))
     axes = np.array(eye)
     given = [_plain(each, np.float64) for each in (mesh.points, mesh.centres, mesh.radii)]
     asked = _plain(which, np.int64)
@@ -177,18 +176,19 @@ def faces(
     return kept[:count], corners[:count], planes[:count]
 
 
-def picture(
-    points: Floats, planes: Floats, scales: Floats, lens: Lens
+def picture_in_c(
+    points: Floats, planes: Floats, scales: Floats, lens: _Lens
 ) -> tuple[Indices, Indices, Indices, Indices]:
     """As :func:`~.raster.picture`.
 
     :raises MemoryError: there is not enough for the spans
     """
     assert LIBRARY is not None
-    found, sizes = (np.empty(lens.width * lens.height, dtype=np.int64) for _ in range(2))
+    width, height, focal = lens
+    found, sizes = (np.empty(width * height, dtype=np.int64) for _ in range(2))
     given = [_plain(each, np.float64) for each in (points, planes, scales)]
     count = LIBRARY.cosim_picture(
-        len(points), *(each.ctypes.data for each in given), lens.width, lens.height, lens.focal,
+        len(points), *(each.ctypes.data for each in given), width, height, focal,
         NEAREST, found.ctypes.data, sizes.ctypes.data,
     )  # fmt: skip
     if count < 0:
@@ -213,7 +213,7 @@ def heights(window: ShadowMap, corners: tuple[Floats, Floats, Floats], which: In
 
 def paint(
     pieces: tuple[Indices, Indices],
-    lens: Lens,
+    lens: _Lens,
     palettes: tuple[Pixels, Pixels] | None,
     shadows: ShadowTask | None,
     grain: GrainTask | None,
@@ -229,6 +229,7 @@ def paint(
     :raises MemoryError: there is not enough for some rows
     """
     assert LIBRARY is not None
+    width, height, focal = lens
     shades = grains = in_sun = None
     kept: list[Any] = []  # until C has returned
     if palettes is not None:
@@ -243,7 +244,7 @@ def paint(
         kept += [frames, sizes, heights, places, given]
         shades = byref(
             _Shadows(
-                shadows.step, len(sizes), lens.focal, *(each.ctypes.data for each in given),
+                shadows.step, len(sizes), focal, *(each.ctypes.data for each in given),
                 frames.ctypes.data, sizes.ctypes.data, places.ctypes.data, kept[1].ctypes.data,
                 *shadows.limits,
             )
@@ -265,18 +266,18 @@ def paint(
         (np.zeros(0, np.uint32), 0) if sky is None else (_plain(sky[0], np.uint32), sky[1])
     )
     if pixels is None:
-        pixels = np.empty(lens.width * lens.height, dtype=np.uint32)
+        pixels = np.empty(width * height, dtype=np.uint32)
     result = LIBRARY.cosim_paint(
-        lens.width, lens.height, numbers[0].ctypes.data, numbers[1].ctypes.data,
+        width, height, numbers[0].ctypes.data, numbers[1].ctypes.data,
         in_sun, shades, grains, heaven.ctypes.data, first,
-        first + len(heaven) // lens.width, pixels.ctypes.data,
+        first + len(heaven) // width, pixels.ctypes.data,
     )  # fmt: skip
     if result < 0:
         raise MemoryError
     return pixels
 
 
-def cast(
+def cast_in_c(
     around: list[tuple[Mesh, Indices]], rays: Rays, directions: Floats
 ) -> tuple[Floats, Indices, int]:
     """What each ray meets first.

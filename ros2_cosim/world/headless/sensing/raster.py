@@ -106,7 +106,9 @@ def render(scene: TriangleScene, eye: BodyAxes, lens: Lens) -> View:
         return _is_close(centres, radii, eye, reach) & in_view(centres, radii)
 
     hiding = None if scene.walls is None else Hiding(scene.walls, eye.origin).hidden
-    faced, made = (faces, picture) if native.LIBRARY is None else (native.faces, native.picture)
+    faced, made = (
+        (faces, picture) if native.LIBRARY is None else (native.faces_in_c, native.picture_in_c)
+    )
     chosen, parts = [], []
     for mesh, which in scene.near(in_view, near, hiding):
         is_detail = scene.details is not None and mesh is scene.details[0]

@@ -155,7 +155,7 @@ def scan(scene: TriangleScene, eye: BodyAxes, grid: Grid, directions: Floats, re
     ring, order = _ring(grid.azimuths)
     rays = native.Rays(eye, ring, grid.slopes, order, reach, _SLACK, _NEAREST, LEVEL_STEP)
     around = _around(scene, eye, reach)
-    distances, found, within = native.cast(around, rays, directions)
+    distances, found, within = native.cast_in_c(around, rays, directions)
     distances[distances > reach] = np.inf
     met = np.isfinite(distances)
     shown = np.zeros(sum(len(which) for _, which in around), dtype=bool)
