@@ -130,7 +130,7 @@ class LatchedInputs:
 
     :param arrivals: where all of the channels count what arrives, if they do
     :ivar latest: port -> what it holds; another object each time that something has changed
-    :ivar held: the same where it can be written in, for those who do not
+    :ivar held: the same as a plain mapping, which nothing writes in
     :ivar references: what is held, as the trace records it
     :ivar count: so many samples are held
     """

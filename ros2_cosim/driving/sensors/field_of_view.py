@@ -95,7 +95,7 @@ class FieldOfView:
                     behind.append(index)
                 else:
                     _insert(seen, self._look(forward, dy * c - dx * s, c, s, box, index))
-        # What is behind counts only for the shadows on what is partly behind.
+        # A box behind casts a shadow only on a box that is partly behind.
         if behind and any([item.inside and not item.is_ahead for item in seen]):
             for index in behind:
                 box = boxes[index]
