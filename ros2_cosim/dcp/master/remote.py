@@ -91,8 +91,7 @@ class SlaveUse:
         that can be converted (so do slaves made with DCPLib); the master then passes such
         values on itself
     :ivar in_order: over TCP the slave takes a request when it is done with the one before, so that
-        in NRT one exchange makes a step: STC_send_outputs follows STC_do_step at once. To the
-        address of the control connection it sends data over that connection
+        in NRT one exchange makes a step: STC_send_outputs follows STC_do_step at once
     """
 
     resolution: Fraction | None = None

@@ -130,12 +130,7 @@ class MasterSockets:
         return self._udp[local_host]
 
     def data_address(self, slave: RemoteSlave, protocol: TransportProtocol) -> tuple[str, int]:
-        """Where the master listens for data of a slave.
-
-        Of one that takes requests in order this is the end of its control connection.
-        """
-        if slave.in_order and slave.control is not None:
-            return slave.control.sock.getsockname()
+        """Where the master listens for data of a slave."""
         if protocol is _UDP:
             return slave.local_host, int(self._open_udp(slave.local_host).getsockname()[1])
         host = slave.local_host

@@ -196,13 +196,10 @@ class SlaveSockets:
             self._datagrams.append((peer, data))
 
     def send_data(self, target: Any, pdus: list[bytes]) -> None:
-        """Data PDUs to a connected target; over a control connection they leave as answers do."""
+        """Data PDUs to a connected target."""
         if isinstance(target, TcpLink):
             for data in pdus:
                 target.post(data)
-            if target in self.links:
-                self._dirty.add(target)
-                return
             if self.on_sent is not None:
                 self.on_sent()
             try:
@@ -274,10 +271,6 @@ class SlaveSockets:
         if known is not None:
             return known
         target: TcpLink | _UdpPeer
-        address = endpoint.host, endpoint.port
-        for link in self.links if endpoint.protocol == _TCP else ():
-            if self._is_master(link) and link.sock.getpeername() == address:
-                return link  # it stays open when those for data are closed
         if endpoint.protocol == _TCP:
             target = tcp_connect(endpoint.host, endpoint.port, CONNECT_TIMEOUT_S)
         else:
