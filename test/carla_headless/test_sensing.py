@@ -123,10 +123,13 @@ def test_an_imu_in_a_bend_feels_speed_times_yaw_rate() -> None:
     places = zip(earlier.location, before.location, now.location, strict=True)
     x, y, _ = ((a - 2.0 * b + c) / 0.01**2 for a, b, c in places)
     ahead = x * math.cos(heading) + y * math.sin(heading)
+    aside = y * math.cos(heading) - x * math.sin(heading)
     yaw_rate = math.radians(now.rotation.yaw - before.rotation.yaw) / 0.01
     felt, rates, _ = bench.payloads(sensor)[-1]
     assert rates[2] == pytest.approx(yaw_rate, rel=0.002), "imu: turn rate [rad/s]"
-    assert felt[1] == pytest.approx(way / 0.01 * yaw_rate, rel=0.01), "imu: to the right [m/s^2]"
+    assert felt[1] == pytest.approx(aside, abs=0.1), "imu: to the right [m/s^2]"
+    # It still turns in, so that a small part is a slip that changes.
+    assert felt[1] == pytest.approx(way / 0.01 * yaw_rate, rel=0.03), "imu: in a bend [m/s^2]"
     assert felt[0] == pytest.approx(ahead, abs=0.1), "imu: ahead [m/s^2]"
     assert felt[1] > 5.0
 
