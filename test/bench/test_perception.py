@@ -21,7 +21,7 @@ def test_a_short_drive() -> None:
     figures = main(["--seed", "5", "--length", "100", "--seconds", "1.5", "--vehicles", "6"])
     boxes, disparity = figures["Boxes"], figures["Disparity"]
     lane, odometry = figures["Lane"], figures["Odometry"]
-    assert boxes.found >= 5 and boxes.precision() > 0.6 and boxes.recall() > 0.6
+    assert boxes.found >= 5 and boxes.precision() > 0.6 and boxes.recall() > 0.5
     assert disparity.density() > 0.9 and disparity.wrong_share() < 0.03
     assert disparity.median() < 0.3
     assert lane.frames >= 10 and lane.rate() > 0.8 and lane.error(0) < 0.15
