@@ -16,11 +16,9 @@ from support.patience import HANG_S
 from ros2_cosim.core.sockets.reactor import Reactor
 from ros2_cosim.dcp.master.master import Master
 from ros2_cosim.dcp.master.remote import SlaveUse
-from ros2_cosim.dcp.master.requests import SlaveEndedError
 from ros2_cosim.dcp.slave.declare import describe
-from ros2_cosim.dcp.slave.request_checks import state_code
 from ros2_cosim.dcp.slave.slave_model import Output, SlaveModel, StepInfo
-from ros2_cosim.dcp.wire.enums import ErrorCode, PduType, State, TransportProtocol
+from ros2_cosim.dcp.wire.enums import TransportProtocol
 from ros2_cosim.dcp.wire.transport import TcpLink
 
 TCP = TransportProtocol.TCP_IPv4
@@ -163,42 +161,3 @@ def test_only_a_side_that_nothing_is_written_to_is_acknowledged_by_itself() -> N
             assert exchange(answers=True) == ["send"]
         assert exchange(answers=False) == ["acknowledge"]
         assert near.getsockopt(socket.IPPROTO_TCP, socket.TCP_QUICKACK) == 1
-
-
-class Counting(SlaveModel):
-    """Counts its steps, and wants no more than seven."""
-
-    y = Output("float64", start=0.0)
-
-    def do_step(self, step: StepInfo) -> None:
-        self.outputs[0] += 1.0
-        self.stop_requested = self.outputs[0] == 7.0
-
-
-def test_a_slave_that_takes_requests_in_order_steps_in_one_exchange(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    """Also where it refuses the second request, as one that is not done with the first."""
-    asked: list[State] = []
-
-    def check(kind: int, data: bytes, state: State, busy: bool) -> ErrorCode:
-        if kind == PduType.STC_send_outputs and state is State.COMPUTED:
-            asked.append(state)
-            if len(asked) == 3:
-                return ErrorCode.PROTOCOL_ERROR_STATE_TRANSITION_IN_PROGRESS
-        return state_code(kind, data, state, busy)
-
-    monkeypatch.setattr("ros2_cosim.dcp.slave.slave.state_code", check)
-    description, use = describe(Counting), SlaveUse(in_order=True)
-    with running(Counting(), description) as slave, Master(timeout_s=HANG_S) as master:
-        remote = master.add_slave(description, port=slave.port, transport=TCP, use=use)
-        master.configure()
-        master.run()
-        found = []
-        for _ in range(6):
-            master.do_step()
-            found.append((remote.outputs[0], remote.refused))
-        assert found == [(1.0, 0), (2.0, 0), (3.0, 1), (4.0, 1), (5.0, 1), (6.0, 1)]
-        with pytest.raises(SlaveEndedError):
-            master.do_step()
-        assert remote.outputs[0] == 7.0

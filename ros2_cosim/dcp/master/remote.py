@@ -90,8 +90,6 @@ class SlaveUse:
     :ivar exact_types: the slave drops data of another type than its input has, also those
         that can be converted (so do slaves made with DCPLib); the master then passes such
         values on itself
-    :ivar in_order: over TCP the slave takes a request when it is done with the one before, so that
-        in NRT one exchange makes a step: STC_send_outputs follows STC_do_step at once
     """
 
     resolution: Fraction | None = None
@@ -100,7 +98,6 @@ class SlaveUse:
     data_ports: tuple[int, ...] = ()
     max_pdu_size: int | None = None
     exact_types: bool = False
-    in_order: bool = False
 
 
 class RemoteSlave:
@@ -115,8 +112,6 @@ class RemoteSlave:
     :ivar exact_types: what it takes, see :class:`SlaveUse`
     :ivar slower_sources: data_ids from slaves that do not send for each of its steps
     :ivar data_on_udp: whether some of its data PDUs travel over UDP, where they may get lost
-    :ivar in_order: whether one exchange makes a step
-    :ivar refused: how many requests it has refused with a code that was tolerated
     :ivar every, steps: the slave makes ``steps`` resolutions in every ``every``-th step
     """
 
@@ -146,8 +141,6 @@ class RemoteSlave:
         self.slower_sources: frozenset[int] = frozenset()
         self._max_pdu_size = use.max_pdu_size
         self.exact_types = use.exact_types
-        self.in_order = use.in_order and protocol is TransportProtocol.TCP_IPv4
-        self.refused = 0
         self.state: State | None = None
         self.seq = 0
         self.pending: dict[int, PendingRequest] = {}
@@ -276,19 +269,16 @@ class RemoteSlave:
 
     # -- requests --------------------------------------------------------------------------
 
-    def numbered(
-        self, kind: PduType, body: bytes = b"", state: State | None = None
-    ) -> tuple[int, bytes]:
+    def numbered(self, kind: PduType, body: bytes = b"") -> tuple[int, bytes]:
         """Sequence id and bytes of the next request.
 
         :param body: what stands behind the head: type, sequence id, receiver and, for a change of
-            state, the state
-        :param state: in which the request is taken; None: the one that the slave reported last
+            state, the state that the slave reported last
         """
         seq = self.seq
         self.seq = (seq + 1) & 0xFFFF
         if kind < FIRST_CONFIGURATION:
-            return seq, _STC.pack(kind, seq, self.id, state or self.state or 0) + body
+            return seq, _STC.pack(kind, seq, self.id, self.state or 0) + body
         return seq, _INF.pack(kind, seq, self.id) + body
 
     # -- heartbeat ---------------------------------------------------------------------------
@@ -334,7 +324,6 @@ class RemoteSlave:
             request = self.pending.pop(seq, None)
             if request is not None and code not in request.tolerated:
                 raise Refusal(request, code, expected)
-            self.refused += request is not None
             return
         if kind == PduType.RSP_state_ack and data[4] not in STATES:
             return

@@ -14,7 +14,7 @@ from ros2_cosim.dcp.description.slave_description import Causality
 from ros2_cosim.dcp.master.plan import CouplingPlan, resize_data_path, tunable_names
 from ros2_cosim.dcp.master.relay import Relays
 from ros2_cosim.dcp.master.remote import RemoteSlave
-from ros2_cosim.dcp.master.requests import TRANSITION_CODES, Requests, SlaveEndedError
+from ros2_cosim.dcp.master.requests import Requests, SlaveEndedError
 from ros2_cosim.dcp.wire.data_path import InputPdu, Missing
 from ros2_cosim.dcp.wire.enums import OpMode, PduType, State, TransportProtocol
 from ros2_cosim.dcp.wire.errors import DcpError, DcpTimeoutError, WiringError
@@ -165,32 +165,8 @@ class MasterRun:
         number = self.steps_done + 1
         for batch in self._coupling.batches:
             active = [slave for slave in batch if number % slave.every == 0]
-            if len(active) == 1 and active[0].in_order:
-                self._step_at_once(active[0])
-            elif active:
+            if active:
                 self._step_slaves(active)
-
-    def _step_at_once(self, slave: RemoteSlave) -> None:
-        """Both requests of a step in one exchange, unless the slave is not done with the first."""
-        requests, before = self._requests, slave.refused
-        self._send_inputs(slave)
-        requests.request(slave, PduType.STC_do_step, slave.steps.to_bytes(4, "little"))
-        for pdu in slave.run_pdus:
-            pdu.pending = None
-        kind, state = PduType.STC_send_outputs, State.COMPUTED
-        requests.request(slave, kind, tolerated=TRANSITION_CODES, state=state)
-
-        enough = {State.RUNNING} | ENDED
-
-        def done() -> bool:
-            return not slave.pending and (slave.state in enough or slave.refused > before)
-
-        requests.wait([slave], done, State.RUNNING.name)
-        if slave.refused > before:  # it computes for long, and answers meanwhile
-            requests.await_state([slave], State.COMPUTED)
-            self._collect([slave], State.RUNNING, initial=False)
-        else:
-            self._await_outputs([slave], initial=False)
 
     def _step_slaves(self, slaves: list[RemoteSlave]) -> None:
         for slave in slaves:
