@@ -41,6 +41,7 @@ from ros2_cosim.world.headless.body import VehicleBody
 from ros2_cosim.world.headless.contact import OrientedBox
 from ros2_cosim.world.headless.debug_shapes import DebugShapes
 from ros2_cosim.world.headless.flight import FreeBody
+from ros2_cosim.world.headless.land_below import LandBelow
 from ros2_cosim.world.headless.onlooker import WorldOnlooker
 from ros2_cosim.world.headless.sensing.draws import Draws, Words
 from ros2_cosim.world.headless.sensing.gbuffers import GBuffers
@@ -76,7 +77,7 @@ SCENE_STATE = SavedAttributes(
         Signals,
         # Only clients of a server change them; a page that looks changes nothing. What stands
         # beside the roads follows from the map.
-        Things, StreetLights, StandingBoxes, DebugShapes, WorldOnlooker,
+        Things, StreetLights, StandingBoxes, LandBelow, DebugShapes, WorldOnlooker,
         # Mounted with the scene: its numbers of the sensors are those of any run.
         SensorRig, SensorMessages, Sight, Words, np.ndarray, Counter, Section,
     ),

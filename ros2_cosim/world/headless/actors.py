@@ -203,11 +203,11 @@ class VehicleActor(Actor):
         return gear if manual else -1 if reverse else 1
 
     def place(self, pose: Transform) -> None:
-        """Teleport; the vehicle keeps its speed and settles on the road below, or falls.
+        """Teleport; the vehicle keeps its speed and settles on the ground below, or falls.
 
         Without physics it stays exactly where it is put, also in the air.
         """
-        self.body.place(pose)
+        self.body.place(pose, is_held=not self.simulates_physics)
         self.take_state()
         if not self.simulates_physics:
             self.numbers = (*pose.location, *pose.rotation, *self.numbers[6:])

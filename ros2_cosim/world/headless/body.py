@@ -35,6 +35,7 @@ from ros2_cosim.world.vehicle import (
     Vehicle,
     VehicleParameters,
 )
+from ros2_cosim.world.vehicle.beside import Land
 from ros2_cosim.world.vehicle.parameters import GRAVITY
 from ros2_cosim.world.vehicle.pedals import air_drag, engine_drag, max_drive_force, rolling_force
 from ros2_cosim.world.vehicle.split_grip import Four, SplitGripVehicle, mean_grip
@@ -100,11 +101,13 @@ class VehicleBody:
         pose: Transform,
         driven: EquippedVehicle | None = None,
         sway: Sway | None = None,
+        land: Land | None = None,
     ) -> None:
         """Place a vehicle at rest on the road below ``pose``.
 
         :param driven: how the vehicle moves, until a client sets more; as clients drive it, if None
         :param sway: how it wanders about its way; None: not at all
+        :param land: around the roads; None: beside a road its surface goes on
         """
         #: What the vehicle has unless a client sets others.
         self.usual, self.equipment = driven or blueprint.driven({})
@@ -113,6 +116,7 @@ class VehicleBody:
         self.parameters: VehicleParameters = self.usual
         self.mass = self.parameters.mass
         self._network = network
+        self._land = land
         self._sway = sway
         self._hull = blueprint.hull
         self._held: frames.Vector | None = None
@@ -166,16 +170,18 @@ class VehicleBody:
             _WHEELS * kit.wheel_damping / (p.wheel_radius * p.wheel_radius * p.mass)
         )
 
-    def place(self, pose: Transform) -> None:
+    def place(self, pose: Transform, *, is_held: bool = False) -> None:
         """Teleport; velocity relative to the body and actuators do not change.
 
-        Up to ``DROP`` above the road, and below it, it lies down; higher up, or turned over, it
+        Up to ``DROP`` above the ground, and below it, it lies down; higher up, or turned over, it
         falls.
+
+        :param is_held: something else moves it, and knows no land
         """
         vehicle = self._vehicle
         vehicle.x, vehicle.y, z = frames.vector_to_ros(*pose.location)
         vehicle.yaw = frames.yaw_to_ros(pose.rotation.yaw)
-        self._on_road = RoadVehicle(self._network, vehicle, z)
+        self._on_road = RoadVehicle(self._network, vehicle, z, None if is_held else self._land)
         self._flight = None
         turned = frames.rotation_to_ros(pose.rotation.pitch, pose.rotation.yaw, pose.rotation.roll)
         if z > self._on_road.z + DROP or not is_upright(turned, self._ground()):
@@ -367,8 +373,13 @@ class VehicleBody:
         self._hold()
         if self.wheel_damping > 0.0 and self._held is None and self._vehicle.vx != 0.0:
             self._damp(dt)
-        self._on_road.step(dt, self._commanded(dt, control))
+        road = self._on_road
+        z, roll, pitch, yaw = road.z, road.roll, road.pitch, self._vehicle.yaw
+        road.step(dt, self._commanded(dt, control))
         self._hold()
+        if road.is_beside and road.z < z - DROP:  # beside a bridge
+            turned = frames.quaternion_from_rpy(roll, pitch, yaw)
+            self._take_off((self._vehicle.x, self._vehicle.y, z), turned, self._velocity)
         if self._sway is not None and self._held is None:
             shift = self._sway.step(dt, self._vehicle.vx)
             self._vehicle.x -= shift * self._sin
@@ -546,7 +557,7 @@ class VehicleBody:
             self._vehicle.vx, self._vehicle.vy, _ = self._held
 
     def _ground(self) -> GroundPlane:
-        """The road below as a plane; beside the roads the nearest one goes on."""
+        """The ground below as a plane."""
         vehicle = self._vehicle
         return GroundPlane(vehicle.x, vehicle.y, self._on_road.z, *self._on_road.slopes())
 

@@ -24,6 +24,7 @@ from ros2_cosim.world.headless.wire_types import (
 )
 from ros2_cosim.world.road import RoadNetwork, RoadPosition
 from ros2_cosim.world.road.lanes import OFF_ROAD
+from ros2_cosim.world.vehicle.beside import Land, ground_at
 
 MASS: Final = 75.0  # kg
 #: CARLA's walkers walk no faster [m/s].
@@ -43,9 +44,10 @@ class WalkerActor(Actor):
         description: ActorDescription,
         pose: Transform,
         network: RoadNetwork,
+        land: Land | None = None,
     ) -> None:
         super().__init__(actor_id, blueprint, description, pose)
-        self._network = network
+        self._network, self._land = network, land
         self._half_height = blueprint.extent.z
         self._place: RoadPosition | None = None
         self._rise = 0.0  # speed upwards [m/s]
@@ -164,6 +166,7 @@ class WalkerActor(Actor):
     def _lowest(self, x: float, y: float, z: float) -> float:
         """Height of the origin of a walker that stands on the ground below a point."""
         ros_x, ros_y, _ = frames.vector_to_ros(x, y, z)
-        self._place = self._network.project(ros_x, ros_y, self._place, z - self._half_height)
-        road = self._network.roads[self._place.road_id]
-        return road.surface(self._place.s, self._place.t)[0] + self._half_height
+        self._place, ground, _ = ground_at(
+            self._network, self._land, ros_x, ros_y, self._place, z - self._half_height
+        )
+        return ground + self._half_height

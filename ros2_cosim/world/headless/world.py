@@ -21,6 +21,7 @@ from ros2_cosim.world.headless.body import VehicleBody
 from ros2_cosim.world.headless.contact import contact
 from ros2_cosim.world.headless.debug_shapes import DebugShapes
 from ros2_cosim.world.headless.lamp_places import lamps_of
+from ros2_cosim.world.headless.land_below import LandBelow
 from ros2_cosim.world.headless.meshes import of_mesh
 from ros2_cosim.world.headless.signals import LightActor, SignActor, Signals
 from ros2_cosim.world.headless.skeleton import BonePose
@@ -40,7 +41,8 @@ from ros2_cosim.world.headless.wire_types import (
     VehicleControl,
     WalkerControl,
 )
-from ros2_cosim.world.road import RoadNetwork
+from ros2_cosim.world.road import OFF_ROAD, RoadNetwork
+from ros2_cosim.world.vehicle.beside import ground_at
 
 MAX_PHYSICS_STEP: Final = 0.1
 """A longer step of the world is made of several of the physics [s]."""
@@ -101,7 +103,7 @@ class World:
         self.step_s = step_s
         self.has_scenery = has_scenery
         self.is_plain = is_plain
-        #: Makes the scenery for vehicles that leave the road: what sees knows how.
+        #: Makes scenery and land for what leaves the roads: what sees knows how.
         self.scenery_maker: Callable[[World], None] | None = None
         self.gravity = 9.81
         self.frame = 0
@@ -137,6 +139,7 @@ class World:
         self.lamps = StreetLights(self.things, self._made_lamps)
         make = self._make_scenery if self.has_scenery else None
         self.standing = StandingBoxes(network, self.things, make)
+        self.land = LandBelow(network, self._make_scenery)
         self.shapes = DebugShapes()
         self.signals = Signals(network, self._next_id)
         for sign in self.signals.actors:
@@ -590,12 +593,11 @@ class World:
         return points
 
     def ground_below(self, start: Vector, distance: float) -> Vector | None:
-        """Point of the road at most ``distance`` below ``start``, None if there is none."""
+        """Point of the ground at most ``distance`` below ``start``, None if there is none."""
         x, y, _ = frames.vector_to_ros(*start)
-        place = self.network.project(x, y, z=start.z)
-        if place.lane_id == 0:
+        place, z, is_land = ground_at(self.network, self.land, x, y, None, start.z)
+        if place.lane_id == OFF_ROAD and not is_land:
             return None
-        z = self.network.pose(place.road_id, place.s, place.t)[2]
         return Vector(start.x, start.y, z) if 0.0 <= start.z - z <= distance else None
 
     # Internals ---------------------------------------------------------------------------
@@ -631,14 +633,14 @@ class World:
                 raise CallError("Spawn failed: a vehicle cannot be attached to another actor")
             driven = blueprint.driven(attributes)
             sway = Sway(len(self._vehicles)) if blueprint.sways(attributes) else None
-            body = VehicleBody(blueprint, self.network, pose, driven, sway)
+            body = VehicleBody(blueprint, self.network, pose, driven, sway, self.land)
             vehicle = VehicleActor(actor_id, blueprint, description, pose, body)
             self._vehicles[actor_id] = vehicle
             actor: Actor = vehicle
         elif blueprint.kind == "walker":
             if parent:
                 raise CallError("Spawn failed: a walker cannot be attached to another actor")
-            walker = WalkerActor(actor_id, blueprint, description, pose, self.network)
+            walker = WalkerActor(actor_id, blueprint, description, pose, self.network, self.land)
             self._walkers[actor_id] = walker
             actor = walker
         elif parent:

@@ -1,14 +1,26 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A vehicle on a road network: follows the road's height and knows where on the road it is."""
+"""A vehicle on a road network: follows the road's height and knows where on the road it is.
+
+Beside the roads it stands on the land, where there is one, with each of its wheels.
+"""
 
 from __future__ import annotations
+
+from typing import Final
 
 from ros2_cosim.core.kernel.exactmath import atan, sincos
 from ros2_cosim.core.messages.records import Acceleration, Odometry
 from ros2_cosim.world.geometry.frames import Quaternion, quaternion_from_rpy
-from ros2_cosim.world.road import RoadNetwork, RoadPosition
+from ros2_cosim.world.road import OFF_ROAD, RoadNetwork, RoadPosition
+from ros2_cosim.world.vehicle.beside import Land, lie_beside
 from ros2_cosim.world.vehicle.parameters import VehicleParameters
 from ros2_cosim.world.vehicle.vehicle import ActuatorCommand, Vehicle
+from ros2_cosim.world.vehicle.wheel_ground import TYPICAL_TRACK
+
+#: A road rises by no more under a vehicle in one step [m]: what does is above it.
+_MOST_RISE: Final = 2.5
+#: A road bends by so much [m] between the middle of a vehicle and its wheels.
+_BEND: Final = 0.2
 
 
 class RoadVehicle:
@@ -16,19 +28,30 @@ class RoadVehicle:
 
     ``z`` [m], ``roll`` and ``pitch`` [rad, fixed axes: positive pitch is nose down] follow
     from the road under the reference point. Gravity pulls along the slope in the vehicle's
-    direction, and across by the bank of the road (superelevation).
+    direction, and across by the bank of the road (superelevation). ``is_beside`` says whether a
+    wheel is on the land.
     """
 
     __slots__ = (
-        "_bank", "_settled_at", "_slope", "network", "pitch", "position", "roll", "vehicle", "z",
+        "_bank", "_land", "_settled_at", "_slope", "is_beside", "network", "pitch", "position",
+        "roll", "vehicle", "z",
     )  # fmt: skip
 
-    def __init__(self, network: RoadNetwork, vehicle: Vehicle, z: float | None = None) -> None:
+    def __init__(
+        self,
+        network: RoadNetwork,
+        vehicle: Vehicle,
+        z: float | None = None,
+        land: Land | None = None,
+    ) -> None:
         """Lie down on the road below the vehicle.
 
         :param z: height [m] near which the road is, where roads lie above each other
+        :param land: around the roads; None: beside a road its surface goes on
         """
         self.network = network
+        self._land = land
+        self.is_beside = False
         self.vehicle = vehicle
         self.position = network.project(vehicle.x, vehicle.y, z=z)
         self.z = network.pose(self.position.road_id, self.position.s, self.position.t)[2]
@@ -72,7 +95,18 @@ class RoadVehicle:
         position = network.project(vehicle.x, vehicle.y, self.position, self.z)
         self.position = position
         road_id, along, across, _, heading = position
-        self.z, slope, cross = network.roads[road_id].surface(along, across)
+        road = network.roads[road_id]
+        z, slope, cross = road.surface(along, across)
+        land = self._land
+        if land is not None and not self._is_on_lanes(position, z):
+            found = lie_beside(network, land, vehicle, position, self.z)
+            if found is not None:
+                self.is_beside = True
+                self.z, self._slope, self._bank = found.z, found.slope, found.cross
+                self.pitch, self.roll = found.pitch, found.roll
+                return
+        self.is_beside = False
+        self.z = z
         if slope == 0.0 and cross == 0.0:
             self.pitch = self.roll = self._slope = self._bank = 0.0
             return
@@ -83,8 +117,27 @@ class RoadVehicle:
         self.pitch = 0.0 - atan(self._slope)
         self.roll = 0.0 - atan(slope * s - cross * c)
 
+    def _is_on_lanes(self, position: RoadPosition, z: float) -> bool:
+        """Whether all wheels are on lanes of the road below, which is so high [m]."""
+        road_id, along, across, lane_id, heading = position
+        road = self.network.roads[road_id]
+        if lane_id == OFF_ROAD or z - self.z > _MOST_RISE or not 0.0 < along < road.length:
+            return False
+        right, left = road.lanes.edges(along)
+        room = across - right if across - right < left - across else left - across
+        p = self.vehicle.parameters
+        half = 0.5 * TYPICAL_TRACK * p.width
+        length = p.front_axle if p.front_axle > p.rear_axle else p.rear_axle
+        if room >= half + length:
+            return True
+        s, c = sincos(self.vehicle.yaw - heading)
+        return room >= half * abs(c) + length * abs(s) + _BEND
+
     def slopes(self) -> tuple[float, float]:
-        """Slopes of the road along x and y of the map."""
+        """Slopes of the ground along x and y of the map."""
+        if self.is_beside:
+            s, c = sincos(self.vehicle.yaw)
+            return self._slope * c - self._bank * s, self._slope * s + self._bank * c
         place = self.position
         _, slope, cross = self.network.roads[place.road_id].surface(place.s, place.t)
         s, c = sincos(place.heading)

@@ -157,7 +157,8 @@ class SceneBuilder:
             self._posed.clear()
         scenery = self._scenery
         world.things.take_parts([*self._ground.parts, *(scenery.parts if scenery else ())])
-        first = len(self._ground.parts)
+        first, land = len(self._ground.parts), self._ground.land
+        world.land.take(None if land is None else land.height)
         parts = world.things.parts()
         made = world.things.made_lamps() + parts[first:]
         if scenery is not None:
