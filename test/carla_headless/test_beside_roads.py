@@ -215,3 +215,27 @@ def test_what_is_moved_by_others_is_where_they_put_it() -> None:
         world.tick()
         assert world.require(actor.id).state.transform == place
         world.destroy(actor.id)
+
+
+def test_people_who_are_moved_by_others_walk() -> None:
+    world = World(HIGHWAY.read_text(encoding="utf-8"), 0.05)
+    far = Transform(Vector(0.0, 300.0, 1.0), Rotation())
+    moved = world.require_walker(world.spawn_anywhere(PERSON, far, {}).id)
+    world.simulate_physics(moved.id, False)
+    own = world.require_walker(world.spawn_anywhere(PERSON, far, {}).id)
+    own.collides = moved.collides = False
+    world.tick()
+    assert moved.skeleton.look() == ()
+    world.apply_walker_control(own.id, WalkerControl(Vector(1.0, 0.0, 0.0), 1.4))
+    for step in range(1, 30):
+        at = Vector(0.07 * step, 300.0, 1.0)
+        world.set_transform(moved.id, Transform(at, Rotation()))
+        world.tick()
+        # The same way at the same speed, the same legs.
+        assert moved.skeleton.look() == pytest.approx(own.skeleton.look(), abs=1e-6)
+    world.tick()
+    assert moved.skeleton.look() == ()
+    # What appears elsewhere has not walked there.
+    world.set_transform(moved.id, far._replace(location=Vector(900.0, 300.0, 1.0)))
+    world.tick()
+    assert moved.skeleton.look() == ()

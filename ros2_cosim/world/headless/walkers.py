@@ -55,6 +55,8 @@ class WalkerActor(Actor):
         self.control = WalkerControl()
         #: Whether a client's navigation moves it: its mesh leads around what stands there.
         self.is_guided = False
+        #: Where it was when its legs last moved [m].
+        self._strode_at = pose.location.x, pose.location.y
         self.alive = True
         self.skeleton = Skeleton(2.0 * blueprint.extent.z, 2.0 * blueprint.extent.y)
         x, y, z = pose.location
@@ -98,6 +100,18 @@ class WalkerActor(Actor):
         self._box = None
         self.control = WalkerControl(Vector(cos, sin), speed)
         self.is_guided = True
+
+    def stride(self, dt: float) -> None:
+        """Let the legs go the way by which something has put it elsewhere in ``dt`` seconds.
+
+        Nobody walks farther in that time than ``MAX_SPEED`` allows: then it has been put there.
+        """
+        x, y, _ = self.state.transform.location
+        way = hypot(x - self._strode_at[0], y - self._strode_at[1])
+        self._strode_at = x, y
+        if way > MAX_SPEED * dt:
+            way = 0.0
+        self.skeleton.walk(way, way / dt)
 
     @property
     def is_on_lane(self) -> bool:

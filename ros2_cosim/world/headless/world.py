@@ -498,6 +498,9 @@ class World:
         parts = int(self.step_s / MAX_PHYSICS_STEP) + 1 if self.step_s > MAX_PHYSICS_STEP else 1
         for vehicle in moving:
             vehicle.body.begin_step()
+        for walker in self._walkers.values():
+            if not walker.simulates_physics and not walker.is_guided:
+                walker.stride(self.step_s)
         for _ in range(parts):
             self._move(moving, self.step_s / parts)
         self.frame += 1
