@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from ros2_cosim.world.headless.world import World
 
 _DAWN, _DAY = -6.0, 12.0  # deg, of the sun's height, between which night becomes day
-_NIGHT = 0.16  # share of the light of day
+_NIGHT = 0.26  # share of the light of day: the sky of a town and its moon (class estimate)
 _SHADE = 0.62  # share of the light that comes from everywhere, under a clear sky
 _SKY_SHADES = 64
 _HORIZON_CLEAR, _ZENITH_CLEAR = (0.76, 0.83, 0.90), (0.26, 0.46, 0.78)
