@@ -35,7 +35,7 @@ from ros2_cosim.world.vehicle import (
     Vehicle,
     VehicleParameters,
 )
-from ros2_cosim.world.vehicle.beside import Land
+from ros2_cosim.world.vehicle.beside import LandHeights
 from ros2_cosim.world.vehicle.parameters import GRAVITY
 from ros2_cosim.world.vehicle.pedals import air_drag, engine_drag, max_drive_force, rolling_force
 from ros2_cosim.world.vehicle.split_grip import Four, SplitGripVehicle, mean_grip
@@ -101,7 +101,7 @@ class VehicleBody:
         pose: Transform,
         driven: EquippedVehicle | None = None,
         sway: Sway | None = None,
-        land: Land | None = None,
+        land: LandHeights | None = None,
     ) -> None:
         """Place a vehicle at rest on the road below ``pose``.
 
@@ -176,7 +176,7 @@ class VehicleBody:
         Up to ``DROP`` above the ground, and below it, it lies down; higher up, or turned over, it
         falls.
 
-        :param is_held: something else moves it, and knows no land
+        :param is_held: something else moves it, which puts it at the height of the road
         """
         vehicle = self._vehicle
         vehicle.x, vehicle.y, z = frames.vector_to_ros(*pose.location)

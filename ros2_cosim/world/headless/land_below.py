@@ -11,7 +11,7 @@ from typing import Final
 
 from ros2_cosim.world.road import RoadNetwork
 
-#: So far from its roads nobody sees the land of a map [m]: what is put farther away is aside.
+#: The land of a map ends so far from its roads [m]: what is put farther away is aside.
 _FARTHEST: Final = 7000.0
 
 

@@ -24,7 +24,7 @@ from ros2_cosim.world.headless.wire_types import (
 )
 from ros2_cosim.world.road import RoadNetwork, RoadPosition
 from ros2_cosim.world.road.lanes import OFF_ROAD
-from ros2_cosim.world.vehicle.beside import Land, ground_at
+from ros2_cosim.world.vehicle.beside import LandHeights, ground_at
 
 MASS: Final = 75.0  # kg
 #: CARLA's walkers walk no faster [m/s].
@@ -44,7 +44,7 @@ class WalkerActor(Actor):
         description: ActorDescription,
         pose: Transform,
         network: RoadNetwork,
-        land: Land | None = None,
+        land: LandHeights | None = None,
     ) -> None:
         super().__init__(actor_id, blueprint, description, pose)
         self._network, self._land = network, land
@@ -104,7 +104,7 @@ class WalkerActor(Actor):
     def stride(self, dt: float) -> None:
         """Let the legs go the way by which something has put it elsewhere in ``dt`` seconds.
 
-        Nobody walks farther in that time than ``MAX_SPEED`` allows: then it has been put there.
+        What is farther than ``MAX_SPEED`` allows in that time has not been walked.
         """
         x, y, _ = self.state.transform.location
         way = hypot(x - self._strode_at[0], y - self._strode_at[1])

@@ -17,7 +17,7 @@ _BEYOND: Final = 0.05
 _REACH: Final = 0.8
 
 
-class Land(Protocol):
+class LandHeights(Protocol):
     """The land around roads."""
 
     def height(self, x: float, y: float) -> float | None:
@@ -34,7 +34,7 @@ class GroundBelow(NamedTuple):
 
 def ground_at(
     network: RoadNetwork,
-    land: Land | None,
+    land: LandHeights | None,
     x: float,
     y: float,
     hint: RoadPosition | None,
@@ -70,7 +70,12 @@ class _Below:
     """The ground below the wheels of a vehicle, near that below its middle."""
 
     def __init__(
-        self, network: RoadNetwork, land: Land, vehicle: Vehicle, hint: RoadPosition, z: float
+        self,
+        network: RoadNetwork,
+        land: LandHeights,
+        vehicle: Vehicle,
+        hint: RoadPosition,
+        z: float,
     ) -> None:
         self._network, self._land, self._hint, self._z = network, land, hint, z
         self.has_land = False
@@ -88,7 +93,7 @@ class _Below:
 
 
 def lie_beside(
-    network: RoadNetwork, land: Land, vehicle: Vehicle, hint: RoadPosition, z: float
+    network: RoadNetwork, land: LandHeights, vehicle: Vehicle, hint: RoadPosition, z: float
 ) -> WheelGround | None:
     """What is below the wheels of a vehicle that is partly beside the roads; None: it is not.
 

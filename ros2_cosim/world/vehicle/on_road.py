@@ -12,7 +12,7 @@ from ros2_cosim.core.kernel.exactmath import atan, sincos
 from ros2_cosim.core.messages.records import Acceleration, Odometry
 from ros2_cosim.world.geometry.frames import Quaternion, quaternion_from_rpy
 from ros2_cosim.world.road import OFF_ROAD, RoadNetwork, RoadPosition
-from ros2_cosim.world.vehicle.beside import Land, lie_beside
+from ros2_cosim.world.vehicle.beside import LandHeights, lie_beside
 from ros2_cosim.world.vehicle.parameters import VehicleParameters
 from ros2_cosim.world.vehicle.vehicle import ActuatorCommand, Vehicle
 from ros2_cosim.world.vehicle.wheel_ground import TYPICAL_TRACK
@@ -42,7 +42,7 @@ class RoadVehicle:
         network: RoadNetwork,
         vehicle: Vehicle,
         z: float | None = None,
-        land: Land | None = None,
+        land: LandHeights | None = None,
     ) -> None:
         """Lie down on the road below the vehicle.
 
