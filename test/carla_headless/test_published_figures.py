@@ -86,7 +86,7 @@ def test_the_page_has_these_figures(name: str) -> None:
     assert row(name).text() in lines[lines.index(bench.HEAD) :]
 
 
-@pytest.mark.parametrize("name", SHOWN)
+@pytest.mark.parametrize("name", [*SHOWN, "audi.etron", "chevrolet.impala"])
 def test_what_is_published_is_near(name: str) -> None:
     """Within a sixth: the products have other tyres, losses and gearboxes."""
     measured, figures = row(name), figure_table().vehicles[name]
