@@ -156,7 +156,7 @@ def test_heartbeats_during_a_long_step_do_not_overtake_the_request_for_its_outpu
     monkeypatch.setattr(Registration, "nack", noted)
     enough = [0]
     model = Held(lambda: len(beats) >= enough[0])
-    # Monitored at leisure, sent as fast as nobody would.
+    # The slave allows long pauses; the master makes very short ones.
     with stepping(model, heartbeat=Fraction(1000)) as (master, remote):
         remote.heartbeat_s = 0.01
         remote.next_beat = 0.0

@@ -94,7 +94,7 @@ class AcceptedLinks:
         self._talking.pop(link, None)
         self._silent.pop(link, None)
         self._reactor.forget(link)
-        link.arrived.clear()  # nobody waits for an answer any more
+        link.arrived.clear()  # answers would go nowhere
         link.close()
 
     def _accept(self, sock: socket.socket) -> None:
@@ -133,8 +133,8 @@ class AcceptedLinks:
             self._talking[link] = None
         if link.reader.waiting > _FEW_BYTES and not self._keeps(link):
             self._limit_memory()
-        # Each may be handled for long. Whoever reads this connection meanwhile, as the second
-        # thread of a slave does, first goes on with those that wait.
+        # Each may take long. A thread that reads this connection meanwhile, as the second one of a
+        # slave does, first goes on with those that wait.
         link.arrived.extend(frames)
         while link.arrived:
             self._on_frame(link, link.arrived.popleft())

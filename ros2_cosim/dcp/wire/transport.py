@@ -94,7 +94,7 @@ class TcpLink:
     (:meth:`acknowledge`); what has been written by then says it already.
 
     :ivar host: address of the other side's machine
-    :ivar arrived: PDUs that were read and that nobody has handled yet, the oldest first
+    :ivar arrived: PDUs that were read and are not handled yet, the oldest first
     """
 
     def __init__(self, sock: socket.socket, limit: int = MAX_FRAME) -> None:
