@@ -3,7 +3,7 @@
 
 A master in NRT steps the world of ``config/platoon.yaml`` without its roadblock: a DCP slave in a
 separate process, client of a headless server in another one, as ``cosim run --shape ros`` starts
-them. In turn, for each round, over TCP and UDP:
+them. In turn, for each round, over TCP in one exchange for each step, in two, and over UDP:
 
 - ``step``: from the request of the master to its receipt of all outputs;
 - ``in the slave``: from commands to outputs, without DCP;
@@ -40,6 +40,7 @@ from ros2_cosim.core.scenario.declaration import declare
 from ros2_cosim.core.scenario.schema import load_scenario
 from ros2_cosim.dcp.description.slave_description import SlaveDescription
 from ros2_cosim.dcp.master.master import Master
+from ros2_cosim.dcp.master.remote import SlaveUse
 from ros2_cosim.dcp.slave.server import SlaveServer
 from ros2_cosim.dcp.slave.slave_model import StepInfo
 from ros2_cosim.dcp.wire.enums import TransportProtocol
@@ -107,9 +108,14 @@ def serve(port: int, pipe: Connection) -> None:
 
 
 class Behind:
-    """A slave and its master, over one transport."""
+    """A slave and its master, over one transport.
 
-    def __init__(self, stack: ExitStack, transport: TransportProtocol) -> None:
+    :param in_order: one exchange makes a step
+    """
+
+    def __init__(
+        self, stack: ExitStack, transport: TransportProtocol, in_order: bool = False
+    ) -> None:
         self._pipe, there = multiprocessing.Pipe()
         self._process = multiprocessing.Process(
             target=serve, args=(stack.enter_context(server()), there)
@@ -117,7 +123,8 @@ class Behind:
         self._process.start()
         stack.callback(self._process.kill)
         self._master = stack.enter_context(Master())
-        self._master.add_slave(scene()[0], port=self._pipe.recv(), transport=transport)
+        use = SlaveUse(in_order=in_order)
+        self._master.add_slave(scene()[0], port=self._pipe.recv(), transport=transport, use=use)
         self._master.configure()
         self._master.initialise()
         self._master.run()
@@ -178,10 +185,9 @@ def measure(steps: int, rounds: int) -> list[Figure]:
     """All that is measured, in turn."""
     figures: list[Figure] = []
     with ExitStack() as stack:
-        slaves = {
-            protocol.name[:3]: Behind(stack, protocol)
-            for protocol in (TransportProtocol.TCP_IPv4, TransportProtocol.UDP_IPv4)
-        }
+        tcp, udp = TransportProtocol.TCP_IPv4, TransportProtocol.UDP_IPv4
+        slaves = {"TCP": Behind(stack, tcp, in_order=True), "TCP in two": Behind(stack, tcp)}
+        slaves["UDP"] = Behind(stack, udp)
         alone = Alone(stack.enter_context(server("--map", "config/highway.xodr")))
         calls: dict[str, Callable[[], None]] = {name: found.step for name, found in slaves.items()}
         calls |= {"client's tick": alone.tick, "client's step": alone.step}

@@ -12,7 +12,7 @@ from buildtools.net_lines import of_text, of_wings
 BUDGET = {
     "cli": 2_910,
     "core": 24_915,
-    "dcp": 13_300,
+    "dcp": 13_335,
     "driving": 17_795,
     "lab": 8_340,
     "ros": 13_625,

@@ -95,9 +95,10 @@ def packed(commands: Iterable[EntityCommand]) -> bytes:
 
 def unpacked(data: bytes) -> tuple[EntityCommand, ...]:
     """What ``packed`` has made."""
+    if not data:  # in nearly every step
+        return ()
     names = list(EntityCommand.model_fields)
-    rows = json.loads(data) if data else []
-    return tuple(EntityCommand(**dict(zip(names, row, strict=True))) for row in rows)
+    return tuple(EntityCommand(**dict(zip(names, row, strict=True))) for row in json.loads(data))
 
 
 class EntityKind(IntEnum):

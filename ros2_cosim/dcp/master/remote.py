@@ -49,6 +49,7 @@ class PendingRequest:
 
     :ivar first, sent: monotonic times [s] at which it left, and left for the last time
     :ivar tolerated: error codes that count as an answer
+    :ivar refused: whether the answer was one of these
     """
 
     kind: PduType
@@ -56,6 +57,7 @@ class PendingRequest:
     first: float
     tolerated: frozenset[int] = frozenset()
     tries: int = 1
+    refused: bool = False
 
     def __post_init__(self) -> None:
         self.sent = self.first
@@ -90,6 +92,9 @@ class SlaveUse:
     :ivar exact_types: the slave drops data of another type than its input has, also those
         that can be converted (so do slaves made with DCPLib); the master then passes such
         values on itself
+    :ivar in_order: over TCP it takes the next request once it is done with a step, and refuses what
+        comes too early. In NRT one exchange makes a step then: STC_send_outputs follows STC_do_step
+        at once
     """
 
     resolution: Fraction | None = None
@@ -98,6 +103,7 @@ class SlaveUse:
     data_ports: tuple[int, ...] = ()
     max_pdu_size: int | None = None
     exact_types: bool = False
+    in_order: bool = False
 
 
 class RemoteSlave:
@@ -109,7 +115,7 @@ class RemoteSlave:
     :ivar outputs: newest outputs in the order of the description (``output_names``)
     :ivar parameters: what ``configure`` sets; ``tuned`` what changed during this run
     :ivar log: newest entries that came by notification or request, and ``log_count`` all so far
-    :ivar exact_types: what it takes, see :class:`SlaveUse`
+    :ivar exact_types, in_order: what it takes, see :class:`SlaveUse`
     :ivar slower_sources: data_ids from slaves that do not send for each of its steps
     :ivar data_on_udp: whether some of its data PDUs travel over UDP, where they may get lost
     :ivar every, steps: the slave makes ``steps`` resolutions in every ``every``-th step
@@ -141,6 +147,7 @@ class RemoteSlave:
         self.slower_sources: frozenset[int] = frozenset()
         self._max_pdu_size = use.max_pdu_size
         self.exact_types = use.exact_types
+        self.in_order = use.in_order and protocol is TransportProtocol.TCP_IPv4
         self.state: State | None = None
         self.seq = 0
         self.pending: dict[int, PendingRequest] = {}
@@ -269,16 +276,19 @@ class RemoteSlave:
 
     # -- requests --------------------------------------------------------------------------
 
-    def numbered(self, kind: PduType, body: bytes = b"") -> tuple[int, bytes]:
+    def numbered(
+        self, kind: PduType, body: bytes = b"", state: State | None = None
+    ) -> tuple[int, bytes]:
         """Sequence id and bytes of the next request.
 
         :param body: what stands behind the head: type, sequence id, receiver and, for a change of
-            state, the state that the slave reported last
+            state, the state
+        :param state: in which the slave takes it; None: the one that it reported last
         """
         seq = self.seq
         self.seq = (seq + 1) & 0xFFFF
         if kind < FIRST_CONFIGURATION:
-            return seq, _STC.pack(kind, seq, self.id, self.state or 0) + body
+            return seq, _STC.pack(kind, seq, self.id, state or self.state or 0) + body
         return seq, _INF.pack(kind, seq, self.id) + body
 
     # -- heartbeat ---------------------------------------------------------------------------
@@ -322,8 +332,10 @@ class RemoteSlave:
         if kind == PduType.RSP_nack:
             _, _, _, expected, code = layout.packer.unpack(data)
             request = self.pending.pop(seq, None)
-            if request is not None and code not in request.tolerated:
-                raise Refusal(request, code, expected)
+            if request is not None:
+                request.refused = True
+                if code not in request.tolerated:
+                    raise Refusal(request, code, expected)
             return
         if kind == PduType.RSP_state_ack and data[4] not in STATES:
             return

@@ -27,7 +27,8 @@ _RUNNING = RUN | NON_REAL_TIME
 _RETRIES_PER_INTERVAL = 12
 """Over UDP a lost INF_state is repeated so many times per longest interval of a slave."""
 _TCP, _UDP = TransportProtocol.TCP_IPv4, TransportProtocol.UDP_IPv4
-_TRANSITION_CODES = frozenset(
+#: Of requests that come while a slave changes its state.
+TRANSITION_CODES = frozenset(
     {
         ErrorCode.PROTOCOL_ERROR_STATE_TRANSITION_IN_PROGRESS,
         ErrorCode.PROTOCOL_ERROR_PDU_NOT_ALLOWED_IN_THIS_STATE,
@@ -82,11 +83,14 @@ class Requests:
         kind: PduType,
         body: bytes = b"",
         tolerated: Iterable[int] = (),
-    ) -> None:
+        state: State | None = None,
+    ) -> PendingRequest:
         """Queue a request. Over UDP it leaves at once, after the answer to the earlier one.
 
         :param body: what stands behind receiver and state
         :param tolerated: error codes that count as an answer
+        :param state: in which the slave takes it; None: the one that it is in
+        :return: what becomes of it
         """
         if slave.protocol is _TCP and slave.control is None:
             raise DcpPeerLostError(
@@ -97,12 +101,13 @@ class Requests:
         now = time.monotonic()
         if kind is PduType.INF_state:
             slave.beat_sent(now)
-        seq, data = slave.numbered(kind, body)
-        slave.pending[seq] = PendingRequest(kind, data, now, frozenset(tolerated))
+        seq, data = slave.numbered(kind, body, state)
+        request = slave.pending[seq] = PendingRequest(kind, data, now, frozenset(tolerated))
         if slave.control is not None:
             slave.control.post(data)
         else:
             self.sockets.send_datagram(slave, data)
+        return request
 
     def _await_turn(self, slave: RemoteSlave, kind: PduType) -> None:
         """Wait until a request may leave over UDP, where one is under way at a time.
@@ -180,7 +185,7 @@ class Requests:
                 self.request(slave, request.kind)
                 self.sockets.flush(slave)
                 return
-        in_transition = refusal.code in _TRANSITION_CODES
+        in_transition = refusal.code in TRANSITION_CODES
         if in_transition and slave.state in ERROR and request.kind < FIRST_CONFIGURATION:
             raise self.error_of(slave)  # that is why it refuses
         if in_transition and slave.protocol is _UDP and request.tries < 20:

@@ -14,7 +14,7 @@ from ros2_cosim.dcp.description.slave_description import Causality
 from ros2_cosim.dcp.master.plan import CouplingPlan, resize_data_path, tunable_names
 from ros2_cosim.dcp.master.relay import Relays
 from ros2_cosim.dcp.master.remote import RemoteSlave
-from ros2_cosim.dcp.master.requests import Requests, SlaveEndedError
+from ros2_cosim.dcp.master.requests import TRANSITION_CODES, Requests, SlaveEndedError
 from ros2_cosim.dcp.wire.data_path import InputPdu, Missing
 from ros2_cosim.dcp.wire.enums import OpMode, PduType, State, TransportProtocol
 from ros2_cosim.dcp.wire.errors import DcpError, DcpTimeoutError, WiringError
@@ -24,6 +24,7 @@ from ros2_cosim.dcp.wire.values import Value
 
 _UDP = TransportProtocol.UDP_IPv4
 _ALL_ENTRIES = 255
+_STEPPED = ENDED | {State.RUNNING}
 
 
 @dataclass(frozen=True)
@@ -165,8 +166,35 @@ class MasterRun:
         number = self.steps_done + 1
         for batch in self._coupling.batches:
             active = [slave for slave in batch if number % slave.every == 0]
-            if active:
+            if len(active) == 1 and active[0].in_order:
+                self._step_at_once(active[0])
+            elif active:
                 self._step_slaves(active)
+
+    def _step_at_once(self, slave: RemoteSlave) -> None:
+        """Both requests of a step in one exchange.
+
+        A slave that computes for long answers meanwhile. The second request is too early then: it
+        refuses it, and is asked again when it has computed.
+        """
+        requests = self._requests
+        self._send_inputs(slave)
+        requests.request(slave, PduType.STC_do_step, slave.steps.to_bytes(4, "little"))
+        for pdu in slave.run_pdus:
+            pdu.pending = None
+        early = requests.request(
+            slave, PduType.STC_send_outputs, tolerated=TRANSITION_CODES, state=State.COMPUTED
+        )
+        requests.wait(
+            [slave],
+            lambda: not slave.pending and (early.refused or slave.state in _STEPPED),
+            "the end of its step",
+        )
+        if early.refused:
+            requests.await_state([slave], State.COMPUTED)
+            self._collect([slave], State.RUNNING, initial=False)
+        else:
+            self._await_outputs([slave], initial=False)
 
     def _step_slaves(self, slaves: list[RemoteSlave]) -> None:
         for slave in slaves:

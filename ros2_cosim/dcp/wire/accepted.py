@@ -94,6 +94,7 @@ class AcceptedLinks:
         self._talking.pop(link, None)
         self._silent.pop(link, None)
         self._reactor.forget(link)
+        link.arrived.clear()  # answers would go nowhere
         link.close()
 
     def _accept(self, sock: socket.socket) -> None:
@@ -132,8 +133,11 @@ class AcceptedLinks:
             self._talking[link] = None
         if link.reader.waiting > _FEW_BYTES and not self._keeps(link):
             self._limit_memory()
-        for frame in frames:
-            self._on_frame(link, frame)
+        # Each may take long. A thread that reads this connection meanwhile, as the second one of a
+        # slave does, first goes on with those that wait.
+        link.arrived.extend(frames)
+        while link.arrived:
+            self._on_frame(link, link.arrived.popleft())
 
     def _limit_memory(self) -> None:
         """The connection that holds most gives way; those that have brought a PDU come last."""

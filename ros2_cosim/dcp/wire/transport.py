@@ -11,6 +11,7 @@ import errno
 import socket
 import struct
 import sys
+from collections import deque
 from collections.abc import Iterator
 from contextlib import suppress
 
@@ -93,6 +94,7 @@ class TcpLink:
     (:meth:`acknowledge`); what has been written by then says it already.
 
     :ivar host: address of the other side's machine
+    :ivar arrived: PDUs that were read and are not handled yet, the oldest first
     """
 
     def __init__(self, sock: socket.socket, limit: int = MAX_FRAME) -> None:
@@ -101,6 +103,7 @@ class TcpLink:
         self.sock = sock
         self.host = _peer_host(sock)
         self.reader = FrameReader(limit)
+        self.arrived: deque[bytes] = deque()
         self.alive = True
         self._waiting: list[bytes] = []
         #: What has come has not been answered by a write; this was so when something came again.

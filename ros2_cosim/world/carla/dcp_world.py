@@ -92,7 +92,10 @@ def coupled_world(
                 dcp.port,
                 name=slave_name(context),
                 transport=_TRANSPORTS[dcp.transport],
-                use=SlaveUse(resolution=Fraction(scene.step_ns, 1_000_000_000)),
+                use=SlaveUse(
+                    resolution=Fraction(scene.step_ns, 1_000_000_000),
+                    in_order=dcp.description is None,  # it is the project's own slave
+                ),
             )
             yield master
 
