@@ -134,7 +134,7 @@ ALONE, TOGETHER = ((1, 1),), ((1, 1), (1, 2))
         # One thread of each process.
         ([((1, 1), (2, 1))] * 9, None),
         # All but one are of a middleware.
-        ([((1, 1), (1, 8), (1, 9))] * 9, None),
+        ([((1, 1), (1, 7), (1, 8), (1, 9))] * 9, None),
         # Not all activations are looked at.
         ([()] * 20 + [TOGETHER] * 9, None),
     ],
@@ -142,8 +142,8 @@ ALONE, TOGETHER = ((1, 1),), ((1, 1), (1, 2))
 def test_several_threads_are_those_that_ran_in_half_of_the_activations(
     show: Show, activations: list[tuple[tuple[int, int], ...]], since: int | None
 ) -> None:
-    turns = dict.fromkeys([(1, 1), (1, 2), (1, 8), (1, 9), (2, 1)], 0)
-    names = {8: "recvUC", 9: "dds.udp"}
+    turns = dict.fromkeys([(1, 1), (1, 2), (1, 7), (1, 8), (1, 9), (2, 1)], 0)
+    names = {7: "rx-10", 8: "recvUC", 9: "dds.udp"}
 
     def run(*threads: tuple[int, int]) -> None:
         for pid, thread in threads:

@@ -10,6 +10,7 @@ callbacks one after the other one thread runs during an activation, and those of
 from __future__ import annotations
 
 import os
+import re
 import time
 from collections.abc import Callable, Iterable
 from contextlib import suppress
@@ -22,6 +23,8 @@ _MIDDLEWARE = "dds."
 #: Those of Cyclone DDS (eclipse-cyclonedds/cyclonedds, 5041f356, src/core/ddsi/src/q_init.c); those
 #: of another middleware count as the node's.
 _CYCLONE = frozenset("dq.builtins dq.user fsm gc lease recv recvMC recvUC tev xmit.user".split())
+#: Those of Zenoh end in a number (eclipse-zenoh/zenoh, 29b3e63, seen in a node).
+_ZENOH = re.compile(r"(acc|app|net|rx|tx)-[0-9]+")
 #: So many activations are looked at from the first one on, later each of so many: a look takes
 #: some tenths of a millisecond.
 _FIRST_LOOKS = 20
@@ -254,7 +257,7 @@ def _own_threads(pid: int) -> list[str]:
 
 def _is_middleware(pid: int, thread: str) -> bool:
     name = _name(pid, thread).strip()
-    return name.startswith(_MIDDLEWARE) or name in _CYCLONE
+    return name.startswith(_MIDDLEWARE) or name in _CYCLONE or bool(_ZENOH.fullmatch(name))
 
 
 def _threads(pid: int) -> list[str]:
