@@ -71,13 +71,17 @@ def test_a_lifecycle_node_is_active_when_it_is_looked_at() -> None:
     assert part["inputs"] and part["outputs"]
 
 
-def test_the_nodes_of_a_launch_file_are_those_of_the_scenario() -> None:
+def test_the_nodes_of_a_launch_file_are_those_of_the_scenario(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setenv("COLOUR", "red")
     pytest.importorskip("launch.actions", reason="needs a ROS 2 installation with launch")
     pytest.importorskip("launch_ros", reason="needs a ROS 2 installation with launch_ros")
     Path("both.launch.py").write_text(
         f"""
 import sys
 from launch import LaunchDescription
+from launch.actions import SetEnvironmentVariable, UnsetEnvironmentVariable
 from launch_ros.actions import Node
 
 def generate_launch_description():
@@ -85,6 +89,9 @@ def generate_launch_description():
     return LaunchDescription(
         [
             Node(**node, name="one", remappings=[("sum", "/middle")]),
+            SetEnvironmentVariable("MODEL", "burger"),
+            UnsetEnvironmentVariable("COLOUR"),
+            SetEnvironmentVariable("ROS_DOMAIN_ID", "77"),
             Node(**node, name="two", remappings=[("number", "/middle")], parameters=[{{"a": 1}}]),
         ]
     )
@@ -96,6 +103,10 @@ def generate_launch_description():
     assert parts["two_adapter"]["inputs"] == {"middle": "one_adapter.middle"}
     assert parts["two_adapter"]["parameters"]["ros_parameters"] == {"a": 1}
     assert parts["one_adapter"]["parameters"]["outputs"]["middle"]["topic"] == "sum"
+    assert "relay_node.py" in made.output and "the run has its own ROS_DOMAIN_ID" in made.output
+    assert "environment" not in parts["one_adapter"]["parameters"]
+    changed = {"COLOUR": None, "MODEL": "burger"}
+    assert parts["two_adapter"]["parameters"]["environment"] == changed
 
 
 def test_a_running_node_is_compared_with_the_scenario(monkeypatch: pytest.MonkeyPatch) -> None:

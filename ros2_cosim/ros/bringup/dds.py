@@ -28,6 +28,7 @@ import sys
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TypeVar
 
 from ros2_cosim.core.documents.files import write_atomically
 from ros2_cosim.core.documents.installed import package_text
@@ -36,6 +37,7 @@ from ros2_cosim.core.messages.namespaces import ROOT, qualified
 from ros2_cosim.ros.bringup.domain_lock import own_domain
 from ros2_cosim.ros.node.topics import HORIZON
 
+_Value = TypeVar("_Value")
 PROFILE_FILE = "fastdds.xml"
 _FAST = "rmw_fastrtps_cpp"
 #: Variables by which users choose their own DDS settings, which then hold.
@@ -77,7 +79,7 @@ class Network:
     nodes: int
 
 
-def dds_settings(environment: Mapping[str, str]) -> dict[str, str]:
+def dds_settings(environment: Mapping[str, _Value]) -> dict[str, _Value]:
     """The variables of an environment that decide which other nodes its nodes can reach."""
     names = (*USER_CHOICES, "ROS_STATIC_PEERS", "RMW_IMPLEMENTATION", "COSIM_KEEP_DDS")
     return {name: environment[name] for name in names if name in environment}
