@@ -111,12 +111,16 @@ def test_components_of_one_process_are_loaded_anew_for_each_run(
     expected = trace("programs", two(), "composed")
     program = prefix[0] / "lib" / "rclcpp_components" / "component_container"
     words = [str(program), "--ros-args", "-r", "__node:=box"]
-    with subprocess.Popen(words, env=environment) as container:
+    with subprocess.Popen(words, env=environment, stdout=subprocess.PIPE, text=True) as container:
         try:
             found = [trace(str(n), shared, shape) for n, shape in enumerate(("composed", "ros"))]
             assert found == [expected, expected]
         finally:
             container.kill()
+        said = container.communicate()[0].splitlines()
+    assert said.count("loaded") == 4
+    # What a container does not do in time at the end of a run it does at the start of the next one.
+    assert said.count("unloaded") >= 2
 
 
 def test_what_is_loaded_becomes_a_scenario_that_runs(

@@ -45,8 +45,11 @@ class Component:
         self._node, self._settings = node, settings
         self._rules = {**settings.remap, **remappings}
         self._patience, self._wait = patience, wait
-        runs_already = settings.attach if isinstance(settings.attach, str) else ""
-        self._place = f"{runs_already or container_name(self._rules)}/_container"
+        self._runs_already = isinstance(settings.attach, str)
+        container = settings.attach if self._runs_already else container_name(self._rules)
+        self._place = f"{container}/_container"
+        #: Unloads; it is there from the start, for at the end there is no time to find the container.
+        self._unloading: Any = None
         #: The container's number of it; None: it is not loaded.
         self._number: int | None = None
 
@@ -58,11 +61,13 @@ class Component:
         :raises ParticipantError: the container does not appear, or cannot load it
         """
         # Not where this module is loaded: an environment of wheels has no containers.
-        from composition_interfaces.srv import ListNodes, LoadNode
+        from composition_interfaces.srv import ListNodes, LoadNode, UnloadNode
 
         settings, patience, rules = self._settings, self._patience, dict(self._rules)
-        # The container learns of its clients in this order: when it has answered the second one, it
-        # can answer the first one, too. Asked twice, it would load two.
+        if self._runs_already:
+            self._unloading = self._node.create_client(UnloadNode, f"{self._place}/unload_node")
+        # The container learns of its clients in this order: when it has answered the last one, it
+        # can answer the others, too. Asked twice, it would load two.
         load = self._node.create_client(LoadNode, f"{self._place}/load_node")
         nodes = self._node.create_client(ListNodes, f"{self._place}/list_nodes")
         name, space = rules.pop("__node", ""), rules.pop("__ns", "")
@@ -81,7 +86,7 @@ class Component:
         listed = answer_of(nodes, ListNodes.Request(), self._wait)
         full_name = f"{space.rstrip('/')}/{name}"
         for number, there in zip(listed.unique_ids, listed.full_node_names, strict=True):
-            if there == full_name:
+            if there == full_name and self._runs_already:
                 self._unload(number, inf)
         patience.begin(lambda: f"the container, which loads {settings.executable}")
         future: Any = load.call_async(request)
@@ -98,7 +103,7 @@ class Component:
     def unload(self) -> None:
         """Take it out of a container that goes on, if that answers in time."""
         number, self._number = self._number, None
-        if number is not None and rclpy.ok():
+        if number is not None and self._runs_already and rclpy.ok():
             # The run ends already, whatever is the cause.
             with suppress(ParticipantError, KeyboardInterrupt):
                 self._patience.begin(lambda: f"the container, which unloads {number}")
@@ -107,10 +112,5 @@ class Component:
     def _unload(self, number: int, seconds: float) -> None:
         from composition_interfaces.srv import UnloadNode
 
-        client = self._node.create_client(UnloadNode, f"{self._place}/unload_node")
-        try:
-            self._wait(client.service_is_ready, seconds)
-            future: Any = client.call_async(UnloadNode.Request(unique_id=number))
-            self._wait(future.done, seconds)
-        finally:
-            self._node.destroy_client(client)
+        future = self._unloading.call_async(UnloadNode.Request(unique_id=number))
+        self._wait(future.done, seconds)

@@ -596,7 +596,7 @@ class ForeignNodeAdapter:
         """End the foreign process and leave the ROS graph."""
         if self._process is not None:
             self._process.close()
-        elif self._component is not None:
+        if self._component is not None:
             self._component.unload()
         if self._lead is not None:
             self._lead.close()

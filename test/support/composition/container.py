@@ -56,6 +56,7 @@ class Container(Node):
         self._executor.add_node(node)
         self._number += 1
         self.loaded[self._number] = node
+        print("loaded", flush=True)
         response.success = True
         response.full_node_name = node.get_fully_qualified_name()
         response.unique_id = self._number
@@ -66,6 +67,7 @@ class Container(Node):
         if node is not None:
             self._executor.remove_node(node)
             node.destroy_node()
+            print("unloaded", flush=True)
         response.success = node is not None
         return response
 
