@@ -29,7 +29,9 @@ def in_a_folder_of_its_own(
     ros_domain: int, nothing_left: None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     drop_dds_settings(monkeypatch)
-    paths = [str(scenarios.ROOT), os.environ.get("PYTHONPATH", "")]
+    # Scenarios of the tests name models in test/support.
+    own = [str(scenarios.ROOT), str(scenarios.ROOT / "test")]
+    paths = [*own, os.environ.get("PYTHONPATH", "")]
     monkeypatch.setenv("PYTHONPATH", os.pathsep.join(filter(None, paths)))
     monkeypatch.chdir(tmp_path)
 
@@ -140,6 +142,29 @@ def test_a_running_node_is_compared_with_the_scenario(monkeypatch: pytest.Monkey
     assert "parameters.outputs.sum: /relay publishes no topic total" in wrong.output
     alone = cosim("check", "seen.yaml", "--graph")
     assert "participants.relay: no node /relay runs; there are none" in alone.output
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ("new", "seen", "--from-node", f"{sys.executable} {scenarios.NODES / 'relay_node.py'}"),
+        ("check", "seen.yaml", "--graph"),
+        ("replay", "out", "--into", "relay", "--to-topics"),
+    ],
+)
+def test_a_middleware_that_is_not_there_is_one_line(words: tuple[str, ...]) -> None:
+    """What loads it would end the process with a message of its own."""
+    Path("seen.yaml").write_text(yaml.safe_dump(scenarios.relay()))
+    done = subprocess.run(
+        [sys.executable, "-m", "ros2_cosim.cli.main", *words],
+        env={**os.environ, "RMW_IMPLEMENTATION": "rmw_other_cpp"},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    (line,) = done.stderr.splitlines()
+    assert line.startswith("cosim: RMW_IMPLEMENTATION: found 'rmw_other_cpp', which is not inst")
+    assert done.returncode == 1
 
 
 @pytest.mark.parametrize(

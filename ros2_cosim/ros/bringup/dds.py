@@ -24,9 +24,11 @@ these addresses, so that networks without multicast will do; the horizon goes to
 
 from __future__ import annotations
 
+import os
 import sys
 from collections.abc import Mapping
 from dataclasses import dataclass
+from importlib.util import find_spec
 from pathlib import Path
 from typing import TypeVar
 
@@ -137,6 +139,22 @@ def keeps_dds(environment: Mapping[str, str]) -> bool:
     return bool(environment.get("COSIM_KEEP_DDS")) or any(
         name in environment for name in USER_CHOICES
     )
+
+
+def check_ros(what: str, instead: str = "", environment: Mapping[str, str] = os.environ) -> None:
+    """Check whether this process can load ROS, which would end it without its middleware.
+
+    :param what: needs it, for the message
+    :param instead: what else a user can do
+    :raises ConfigurationError: rclpy, or the middleware that the environment names, is missing
+    """
+    if find_spec("rclpy") is None:
+        ways = ["run 'make setup'", "or source a ROS installation", instead]
+        raise ConfigurationError(
+            f"{what} needs rclpy, which is not installed; {', '.join(filter(None, ways))}"
+        )
+    if (middleware := _middleware(environment)) != _FAST:
+        _check_middleware(middleware, environment)
 
 
 def _check_middleware(name: str, environment: Mapping[str, str]) -> None:

@@ -48,7 +48,7 @@ class Component:
         self._runs_already = isinstance(settings.attach, str)
         container = settings.attach if self._runs_already else container_name(self._rules)
         self._place = f"{container}/_container"
-        #: Unloads; it is there from the start, for at the end there is no time to find the container.
+        #: Unloads; it is there from the start, for at the end there is no time to find one.
         self._unloading: Any = None
         #: The container's number of it; None: it is not loaded.
         self._number: int | None = None
