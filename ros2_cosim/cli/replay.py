@@ -12,14 +12,7 @@ from typing import Annotated
 import typer
 
 from ros2_cosim.cli.completion import laws, scenario_files, shapes
-from ros2_cosim.cli.console import (
-    EXIT_VERDICT,
-    clear_errors,
-    go_on_apart,
-    print_line,
-    progress_of,
-    running,
-)
+from ros2_cosim.cli.console import EXIT_VERDICT, go_on_apart, print_line, progress_of, running
 from ros2_cosim.core.kernel.errors import ConfigurationError
 
 
@@ -165,15 +158,14 @@ def _replay_into(
     from ros2_cosim.core.run.tracebacks import noting
 
     nodes = None
-    if to_topics:  # only this needs ROS
-        from ros2_cosim.ros.bringup.dds import check_ros
-
-        with clear_errors():
-            check_ros("--to-topics")
-        from ros2_cosim.ros.bringup.replay_to_topics import TopicReplay
-
-        nodes = TopicReplay
     with running():
+        if to_topics:  # only this needs ROS
+            from ros2_cosim.ros.bringup.dds import check_ros
+
+            check_ros("--to-topics")
+            from ros2_cosim.ros.bringup.replay_to_topics import TopicReplay
+
+            nodes = TopicReplay
         if out is not None and out.resolve() == bag.resolve():
             raise ConfigurationError(f"--out {out}: it holds the recording that is replayed")
         go_on_apart()

@@ -16,7 +16,7 @@ from ros2_cosim.core.scenario.schema import Scenario, load_scenario
 
 
 def prepare_replay(run_directory: Path) -> tuple[Scenario, Path | None, Summary]:
-    """Read what is needed to repeat a run; one that was stopped or reset, up to that time.
+    """Read what is needed to repeat a run, which repeats up to where it was stopped or reset.
 
     :returns: scenario, arrival record (None: nothing could be late in it), and the run's summary
     :raises ConfigurationError: it is not the output of a complete run

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """A component of rclcpp as a foreign node: it is loaded into a container.
 
-That is a process of its own, or one that runs already and may have other components, too.
+The container is started for it alone, or runs already and may have other components, too.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ Wait = Callable[[Callable[[], bool], float], None]
 _UNLOAD_S = 2.0
 
 
-class Component:
+class LoadedComponent:
     """A component and the services of its container.
 
     :param node: of this side

@@ -27,7 +27,7 @@ from ros2_cosim.core.messages.foreign import BUNDLE_TYPE, ForeignSettings
 from ros2_cosim.core.messages.namespaces import inside
 from ros2_cosim.core.messages.raw import CarrierCodec
 from ros2_cosim.core.messages.wiring import wire_codec
-from ros2_cosim.ros.foreign.component import Component
+from ros2_cosim.ros.foreign.component import LoadedComponent
 from ros2_cosim.ros.foreign.foreign_clock import CLOCK_THREAD_LIBRARY, ClockProbe
 from ros2_cosim.ros.foreign.foreign_exchange import (
     Called,
@@ -197,10 +197,10 @@ class ForeignNodeAdapter:
         #: Since when [ns], and where, another program publishes on a private topic.
         self._others: tuple[int, str] | None = None
         self._process: ForeignProcess | None = None
-        self._component: Component | None = None
+        self._component: LoadedComponent | None = None
         where = f"participants.{name}.parameters"
         if settings.is_component:
-            self._component = Component(
+            self._component = LoadedComponent(
                 topics.node, settings, self._remappings(), self._patience, topics.wait_until
             )
         if isinstance(settings.attach, str):

@@ -155,7 +155,7 @@ class EntityChanges:
 
         for command in planned:
             self._reserved.add(command.name)
-            # What was said of a former one of that name does not describe this one.
+            # The description of a former entity of that name does not hold.
             self._told.pop(command.name, None)
         self._order(planned, "spawn_entity", told)
 
