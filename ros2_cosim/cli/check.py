@@ -80,6 +80,9 @@ def _known_as(shape: str) -> str:
 
 def _differences(scenario: Scenario, graph: Graph) -> list[str]:
     """In what the nodes of this ROS domain differ from a scenario."""
+    from ros2_cosim.ros.bringup.dds import check_ros
+
+    check_ros("--graph")
     from ros2_cosim.ros.foreign.comparison import graph_faults, graph_of_domain
 
     return graph_faults(scenario, graph, graph_of_domain())

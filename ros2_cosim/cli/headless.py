@@ -24,6 +24,9 @@ def _world_page(server: Server, port: int) -> AbstractContextManager[str]:
 
 def _sensor_topics() -> SensorTopics:
     """What publishes the sensors of a headless server to ROS 2."""
+    from ros2_cosim.ros.bringup.dds import check_ros
+
+    check_ros("a topic of a sensor")
     from ros2_cosim.ros.node.native_sensors import NativeSensors
 
     return NativeSensors()

@@ -66,9 +66,12 @@ def new(
             return
         assert name is not None
         if from_node:
-            from ros2_cosim.ros.bringup.from_nodes import scenario_of_nodes
+            from ros2_cosim.ros.bringup.dds import check_ros
 
             name = checked_name(name)
+            check_ros("--from-node")
+            from ros2_cosim.ros.bringup.from_nodes import scenario_of_nodes
+
             text, notes = scenario_of_nodes(name, from_node, Path())
             files = write_new({Path(f"{name}.yaml"): text})
         else:

@@ -158,11 +158,14 @@ def _replay_into(
     from ros2_cosim.core.run.tracebacks import noting
 
     nodes = None
-    if to_topics:  # only this needs ROS
-        from ros2_cosim.ros.bringup.replay_to_topics import TopicReplay
-
-        nodes = TopicReplay
     with running():
+        if to_topics:  # only this needs ROS
+            from ros2_cosim.ros.bringup.dds import check_ros
+
+            check_ros("--to-topics")
+            from ros2_cosim.ros.bringup.replay_to_topics import TopicReplay
+
+            nodes = TopicReplay
         if out is not None and out.resolve() == bag.resolve():
             raise ConfigurationError(f"--out {out}: it holds the recording that is replayed")
         go_on_apart()

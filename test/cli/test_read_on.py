@@ -24,7 +24,7 @@ from ros2_cosim.core.kernel.runtime import ParticipantRuntime
 from ros2_cosim.core.scenario.check import check_scenario
 from ros2_cosim.core.scenario.schema import load_scenario
 from ros2_cosim.lab.web.starter_page import StarterApi
-from ros2_cosim.ros.bringup.shapes import check_ros
+from ros2_cosim.ros.bringup.dds import check_ros
 from ros2_cosim.vds.data_port.http_server import DataPort
 from ros2_cosim.world.carla.client_world import ClientWorld
 from ros2_cosim.world.carla.scene import Scene
@@ -78,7 +78,7 @@ ERRORS: dict[str, tuple[Callable[[], object], str]] = {
         lambda: changed("colour=red"),
         "docs/how-to/complete-scenarios-in-an-editor.md",
     ),
-    "no rclpy": (lambda: check_ros("ros"), "docs/installation.md"),
+    "no rclpy": (lambda: check_ros("shape ros"), "docs/installation.md"),
     "no simulator": (no_carla, "docs/how-to/run-against-carla.md"),
     "port in use": (taken_port, "docs/security.md"),
     "failing law": (failing_model, "docs/run-control.md#when-something-fails"),

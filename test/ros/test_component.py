@@ -83,6 +83,46 @@ def test_a_component_has_the_trace_of_the_same_node_in_a_program(
         assert trace("busy", loaded, "ros") == first
 
 
+def test_components_of_one_process_are_loaded_anew_for_each_run(
+    environment: dict[str, str], prefix: tuple[Path, dict[str, str]], tmp_path: Path
+) -> None:
+    def two(**settings: Any) -> dict[str, Any]:
+        data = scenarios.relay(duration="300ms")
+        parts = data["participants"]
+        if settings:
+            parts["relay"]["parameters"] |= {"ros_parameters": {"share": 0.75}, **settings}
+            del parts["relay"]["parameters"]["script"]
+        second = {**parts["relay"], "inputs": {"number": "relay.sum"}}
+        second["outputs"] = {"sum": {"type": scenarios.FLOAT, "topic": "/second"}}
+        parts["second"] = second
+        parts["sink"]["inputs"] = {"sum": "second.sum"}
+        return data
+
+    def trace(name: str, data: dict[str, Any], shape: str) -> str:
+        (tmp_path / "two.yaml").write_text(yaml.safe_dump(data))
+        out = tmp_path / name
+        result = cosim(environment, tmp_path / "two.yaml", "--shape", shape, "--out", out)
+        assert result.code == 0, result
+        summary = read_summary(out)
+        assert summary.repeatable, summary.not_repeatable_reason
+        return summary.trace_sha256
+
+    shared = two(attach="/box", package="parts", executable="parts::Relay")
+    expected = trace("programs", two(), "composed")
+    program = prefix[0] / "lib" / "rclcpp_components" / "component_container"
+    words = [str(program), "--ros-args", "-r", "__node:=box"]
+    with subprocess.Popen(words, env=environment, stdout=subprocess.PIPE, text=True) as container:
+        try:
+            found = [trace(str(n), shared, shape) for n, shape in enumerate(("composed", "ros"))]
+            assert found == [expected, expected]
+        finally:
+            container.kill()
+        said = container.communicate()[0].splitlines()
+    assert said.count("loaded") == 4
+    # What a container does not do in time at the end of a run it does at the start of the next one.
+    assert said.count("unloaded") >= 2
+
+
 def test_what_is_loaded_becomes_a_scenario_that_runs(
     environment: dict[str, str], tmp_path: Path
 ) -> None:

@@ -6,7 +6,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Callable, Iterator
-from math import nan
+from math import inf, nan
 from pathlib import Path
 from typing import Any
 
@@ -249,6 +249,11 @@ def test_filters(run: Run, filters: dict[str, Any], found: list[str]) -> None:
         ({"filter": "a" * 300}, FAILED),
         ({"bounds": bounds(HULL, (0.0, 0.0, 0.0), (1.0, 0.0, 0.0), (0.0, 1.0, 0.0))}, UNSUPPORTED),
         ({"bounds": bounds(BOX, (0.0, 0.0, 0.0))}, FAILED),
+        ({"bounds": bounds(BOX, (nan, 0.0, 0.0), (1.0, 1.0, 1.0))}, FAILED),
+        ({"bounds": bounds(BOX, (inf, 0.0, 0.0), (1.0, 1.0, 1.0))}, FAILED),
+        ({"bounds": bounds(SPHERE, (0.0, 0.0, nan), (1.0, 0.0, 0.0))}, FAILED),
+        ({"bounds": bounds(SPHERE, (0.0, 0.0, 0.0), (-1.0, 0.0, 0.0))}, FAILED),
+        ({"tags": msg.TagsFilter(tags=["vehicle"], filter_mode=7)}, FAILED),
     ],
 )
 def test_filters_that_are_refused(run: Run, filters: dict[str, Any], code: int) -> None:
@@ -461,6 +466,36 @@ def test_what_is_said_of_an_entity_is_read(run: Run) -> None:
     info.category.category = 3
     assert run.code(srv.SetEntityInfo, entity="leader", info=info) == FAILED
     assert run.made == []
+
+
+def test_what_was_said_of_one_that_is_gone_does_not_describe_the_next(run: Run) -> None:
+    run.step()
+    for scope in (4, None):
+        assert run.code(srv.SpawnEntity, **wanted()) == OK
+        plain = run.call(srv.GetEntityInfo, entity="box").info
+        told = msg.EntityInfo(description="mine")
+        assert run.code(srv.SetEntityInfo, entity="box", info=told) == OK
+        assert run.call(srv.GetEntityInfo, entity="box").info == told
+        if scope is None:
+            assert run.code(srv.DeleteEntity, entity="box") == OK
+        else:
+            assert run.code(srv.ResetSimulation, scope=scope) == OK
+        assert run.code(srv.SpawnEntity, **wanted()) == OK
+        assert run.call(srv.GetEntityInfo, entity="box").info == plain
+        assert run.code(srv.DeleteEntity, entity="box") == OK
+
+
+def test_what_of_a_state_is_not_set_is_said(run: Run) -> None:
+    run.step()
+    state = msg.EntityState()
+    asked = {"entity": "leader", "state": state, "set_twist": True}
+    assert run.call(srv.SetEntityState, **asked).result.error_message == ""
+    state.twist.angular.z = 1.0
+    found = run.call(srv.SetEntityState, **asked, set_acceleration=True).result
+    assert (found.result, found.error_message) == (
+        OK,
+        "not set: state.twist.angular and state.acceleration; they follow from physics",
+    )
 
 
 def test_spawnables_are_the_vehicles_of_the_library(run: Run) -> None:

@@ -29,7 +29,9 @@ def in_a_folder_of_its_own(
     ros_domain: int, nothing_left: None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     drop_dds_settings(monkeypatch)
-    paths = [str(scenarios.ROOT), os.environ.get("PYTHONPATH", "")]
+    # Scenarios of the tests name models in test/support.
+    own = [str(scenarios.ROOT), str(scenarios.ROOT / "test")]
+    paths = [*own, os.environ.get("PYTHONPATH", "")]
     monkeypatch.setenv("PYTHONPATH", os.pathsep.join(filter(None, paths)))
     monkeypatch.chdir(tmp_path)
 
@@ -71,13 +73,17 @@ def test_a_lifecycle_node_is_active_when_it_is_looked_at() -> None:
     assert part["inputs"] and part["outputs"]
 
 
-def test_the_nodes_of_a_launch_file_are_those_of_the_scenario() -> None:
+def test_the_nodes_of_a_launch_file_are_those_of_the_scenario(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setenv("COLOUR", "red")
     pytest.importorskip("launch.actions", reason="needs a ROS 2 installation with launch")
     pytest.importorskip("launch_ros", reason="needs a ROS 2 installation with launch_ros")
     Path("both.launch.py").write_text(
         f"""
 import sys
 from launch import LaunchDescription
+from launch.actions import SetEnvironmentVariable, UnsetEnvironmentVariable
 from launch_ros.actions import Node
 
 def generate_launch_description():
@@ -85,6 +91,9 @@ def generate_launch_description():
     return LaunchDescription(
         [
             Node(**node, name="one", remappings=[("sum", "/middle")]),
+            SetEnvironmentVariable("MODEL", "burger"),
+            UnsetEnvironmentVariable("COLOUR"),
+            SetEnvironmentVariable("ROS_DOMAIN_ID", "77"),
             Node(**node, name="two", remappings=[("number", "/middle")], parameters=[{{"a": 1}}]),
         ]
     )
@@ -96,6 +105,10 @@ def generate_launch_description():
     assert parts["two_adapter"]["inputs"] == {"middle": "one_adapter.middle"}
     assert parts["two_adapter"]["parameters"]["ros_parameters"] == {"a": 1}
     assert parts["one_adapter"]["parameters"]["outputs"]["middle"]["topic"] == "sum"
+    assert "relay_node.py" in made.output and "the run has its own ROS_DOMAIN_ID" in made.output
+    assert "environment" not in parts["one_adapter"]["parameters"]
+    changed = {"COLOUR": None, "MODEL": "burger"}
+    assert parts["two_adapter"]["parameters"]["environment"] == changed
 
 
 def test_a_running_node_is_compared_with_the_scenario(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -129,6 +142,29 @@ def test_a_running_node_is_compared_with_the_scenario(monkeypatch: pytest.Monkey
     assert "parameters.outputs.sum: /relay publishes no topic total" in wrong.output
     alone = cosim("check", "seen.yaml", "--graph")
     assert "participants.relay: no node /relay runs; there are none" in alone.output
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ("new", "seen", "--from-node", f"{sys.executable} {scenarios.NODES / 'relay_node.py'}"),
+        ("check", "seen.yaml", "--graph"),
+        ("replay", "out", "--into", "relay", "--to-topics"),
+    ],
+)
+def test_a_middleware_that_is_not_there_is_one_line(words: tuple[str, ...]) -> None:
+    """What loads it would end the process with a message of its own."""
+    Path("seen.yaml").write_text(yaml.safe_dump(scenarios.relay()))
+    done = subprocess.run(
+        [sys.executable, "-m", "ros2_cosim.cli.main", *words],
+        env={**os.environ, "RMW_IMPLEMENTATION": "rmw_other_cpp"},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    (line,) = done.stderr.splitlines()
+    assert line.startswith("cosim: RMW_IMPLEMENTATION: found 'rmw_other_cpp', which is not inst")
+    assert done.returncode == 1
 
 
 @pytest.mark.parametrize(

@@ -142,6 +142,20 @@ def test_recorded_inputs_replayed_into_what_was_changed_by_hand_differ_nowhere(
     assert not replay_into(tmp_path / "run", ["driving"]).equal
 
 
+def test_a_run_that_was_stopped_is_repeated_up_to_there(tmp_path: Path) -> None:
+    request = RunRequest(CAR_FOLLOWING, shape="inproc", out=tmp_path / "first", record=False)
+    with bring_up(request) as prepared, InprocRun(prepared) as driven:
+        driven.request(Request(Command.UNTIL, time_ns=2 * SECOND))
+        driven.change(GAIN, 0.5)
+        driven.request(Request(Command.UNTIL, time_ns=3 * SECOND))
+        assert driven.request(Request(Command.STOP)).success
+        first = driven.finish()
+    scenario, _, _ = prepare_replay(tmp_path / "first")
+    again = run_request(RunRequest(scenario, shape="inproc", out=tmp_path / "again", record=False))
+    assert again.trace_sha256 == first.trace_sha256
+    assert again.sim_time_s == first.sim_time_s == 3.0
+
+
 def test_a_change_by_hand_beside_declared_ones_is_repeated(tmp_path: Path) -> None:
     """Those of one time: the declared one first."""
     declared = f"changes=[{{at: 3s, set: {GAIN}, to: 0.9}}, {{at: 2s, set: {GAIN}, to: 0.7}}]"

@@ -59,6 +59,8 @@ def test_the_graph_of_a_valid_scenario_has_the_foreign_node(data):
         ({"outputs": {"sum": {"topic": "s", "stamp": "header"}}}, "Float64 has no header"),
         ({"outputs": {"sum": {"topic": "s", "expect": "any"}}, "barrier": "none"}, "barrier"),
         ({"attach": True, "script": None}, "attach needs the node_name"),
+        ({"attach": "/box"}, "found '/box'; a container goes with the package and executable"),
+        ({"attach": "box", "script": None}, "parameters.attach: found 'box'"),
         ({"ros_parameters": {"a": None}}, "ros_parameters: a: found None; allowed are a text"),
         ({"ros_parameters": {"a": {"b": [1, 2.5]}}}, "a.b: found [1, 2.5]; allowed are"),
         ({"ros_parameters": {"a": [[1.0]]}}, "a: found [[1.0]]; allowed are"),

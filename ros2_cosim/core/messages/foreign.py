@@ -139,8 +139,10 @@ class ForeignSettings(Section):
         description="ROS executable of a sourced workspace, or the class of a component "
         "(`my_package::Relay`)",
     )
-    attach: bool = Field(
-        False, description="whether the node is started elsewhere; needs node_name"
+    attach: bool | Annotated[str, Field(pattern=r"^(/[A-Za-z_]\w*)+$")] = Field(
+        False,
+        description="whether the node is started elsewhere, which needs node_name; or the "
+        "container that runs elsewhere and takes the component (`/container`)",
     )
     arguments: tuple[str, ...] = Field((), description="plain arguments, before the ROS arguments")
     environment: dict[str, str | None] = Field(
@@ -228,8 +230,13 @@ class ForeignSettings(Section):
             "script": self.script is not None,
             "module": self.module is not None,
             "package and executable": self.package is not None or self.executable is not None,
-            "attach": self.attach,
+            "attach": self.attach is True,
         }
+        if isinstance(self.attach, str) and not self.is_component:
+            raise ValueError(
+                f"attach: found '{self.attach}'; a container goes with the package and executable "
+                "of a component"
+            )
         chosen = [name for name, given in ways.items() if given]
         if len(chosen) != 1:
             found = ", ".join(chosen) or "none"
@@ -240,7 +247,7 @@ class ForeignSettings(Section):
             raise ValueError("a component has no arguments; allowed are remap and ros_parameters")
         if self.command is not None and not self.command:
             raise ValueError("command is empty")
-        if self.attach and self.node_name is None and self.barrier != "none":
+        if self.attach is True and self.node_name is None and self.barrier != "none":
             raise ValueError("attach needs the node_name of the running node")
         if self.clock_start is not None and not self.use_sim_time:
             raise ValueError("clock_start goes with use_sim_time")

@@ -34,6 +34,10 @@ class Command(IntEnum):
     CHANGE = 11
 
 
+#: How the reason begins for which a run ended that was asked to.
+ENDED_BY_REQUEST = tuple(f"{each.name.lower()}: " for each in (Command.STOP, Command.RESET))
+
+
 class Request(NamedTuple):
     """One request.
 

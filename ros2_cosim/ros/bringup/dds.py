@@ -24,10 +24,13 @@ these addresses, so that networks without multicast will do; the horizon goes to
 
 from __future__ import annotations
 
+import os
 import sys
 from collections.abc import Mapping
 from dataclasses import dataclass
+from importlib.util import find_spec
 from pathlib import Path
+from typing import TypeVar
 
 from ros2_cosim.core.documents.files import write_atomically
 from ros2_cosim.core.documents.installed import package_text
@@ -36,6 +39,7 @@ from ros2_cosim.core.messages.namespaces import ROOT, qualified
 from ros2_cosim.ros.bringup.domain_lock import own_domain
 from ros2_cosim.ros.node.topics import HORIZON
 
+_Value = TypeVar("_Value")
 PROFILE_FILE = "fastdds.xml"
 _FAST = "rmw_fastrtps_cpp"
 #: Variables by which users choose their own DDS settings, which then hold.
@@ -77,7 +81,7 @@ class Network:
     nodes: int
 
 
-def dds_settings(environment: Mapping[str, str]) -> dict[str, str]:
+def dds_settings(environment: Mapping[str, _Value]) -> dict[str, _Value]:
     """The variables of an environment that decide which other nodes its nodes can reach."""
     names = (*USER_CHOICES, "ROS_STATIC_PEERS", "RMW_IMPLEMENTATION", "COSIM_KEEP_DDS")
     return {name: environment[name] for name in names if name in environment}
@@ -135,6 +139,22 @@ def keeps_dds(environment: Mapping[str, str]) -> bool:
     return bool(environment.get("COSIM_KEEP_DDS")) or any(
         name in environment for name in USER_CHOICES
     )
+
+
+def check_ros(what: str, instead: str = "", environment: Mapping[str, str] = os.environ) -> None:
+    """Check whether this process can load ROS, which would end it without its middleware.
+
+    :param what: needs it, for the message
+    :param instead: what else a user can do
+    :raises ConfigurationError: rclpy, or the middleware that the environment names, is missing
+    """
+    if find_spec("rclpy") is None:
+        ways = ["run 'make setup'", "or source a ROS installation", instead]
+        raise ConfigurationError(
+            f"{what} needs rclpy, which is not installed; {', '.join(filter(None, ways))}"
+        )
+    if (middleware := _middleware(environment)) != _FAST:
+        _check_middleware(middleware, environment)
 
 
 def _check_middleware(name: str, environment: Mapping[str, str]) -> None:

@@ -7,9 +7,10 @@ import json
 import os
 import shlex
 import subprocess
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from tempfile import TemporaryDirectory
+from typing import NamedTuple
 
 import yaml
 
@@ -17,13 +18,14 @@ from ros2_cosim.core.documents.installed import find_share, module_command
 from ros2_cosim.core.documents.settings import read_section
 from ros2_cosim.core.kernel.errors import ConfigurationError
 from ros2_cosim.core.messages.foreign import ForeignSettings
-from ros2_cosim.ros.bringup.dds import loopback_environment
+from ros2_cosim.ros.bringup.dds import dds_settings, loopback_environment
 from ros2_cosim.ros.bringup.domain_lock import claim
 from ros2_cosim.ros.bringup.look import look_at
 from ros2_cosim.ros.foreign.command_words import settings_of
 from ros2_cosim.ros.foreign.proposal import proposed
 
 _LAUNCH_FILES = (".launch.py", ".launch.xml", ".launch.yaml", ".launch.yml")
+_DOMAIN = "ROS_DOMAIN_ID"
 _LAUNCHED = "ros2_cosim.ros.programs._launched"
 #: A launch file has started everything and has ended within this wall time [s].
 _LAUNCH_S = 60.0
@@ -40,11 +42,20 @@ def scenario_of_nodes(name: str, commands: Sequence[str], directory: Path) -> tu
     :raises ConfigurationError: a node cannot be started or does not appear
     """
     looked = []
+    left: list[str] = []
     owners: dict[str, str] = {}
     for command in commands:
-        for words in _command_lines(command, directory):
-            where = f"--from-node {shlex.join(words)}"
-            data = settings_of(words, where)
+        for each in _started_by(command, directory):
+            where = f"--from-node {shlex.join(each.words)}"
+            data = settings_of(each.words, where)
+            own = [n for n in each.environment if n in (_DOMAIN, *dds_settings(each.environment))]
+            kept = {n: value for n, value in each.environment.items() if n not in own}
+            if kept:
+                data["environment"] = kept
+            if own:
+                left.append(f"{where}: the run has its own {', '.join(own)}")
+            if each.directory is not None:
+                left.append(f"{where}: not started in its directory, {each.directory}")
             settings = read_section(ForeignSettings, data, origin=where)
             seen = look_at(settings, directory, where)
             for node in seen.nodes:
@@ -57,13 +68,24 @@ def scenario_of_nodes(name: str, commands: Sequence[str], directory: Path) -> tu
                 owners[node.name] = where
             looked.append((data, seen))
     scenario, notes = proposed(name, looked)
+    notes = [*notes, *left]
     text = yaml.safe_dump(scenario, sort_keys=False, allow_unicode=True, width=100)
     head = [f"# Written by cosim new from: {command}" for command in commands]
     return "\n".join([*head, *(f"# Note: {note}" for note in notes), text]), notes
 
 
-def _command_lines(command: str, directory: Path) -> list[list[str]]:
-    """The words of one node, or of each one that a launch file starts."""
+class _Started(NamedTuple):
+    """How a node is started: its words; what a launch file changes of its environment (None: it
+    removes that variable), and the working directory that it gives it.
+    """
+
+    words: list[str]
+    environment: Mapping[str, str | None] = {}
+    directory: str | None = None
+
+
+def _started_by(command: str, directory: Path) -> list[_Started]:
+    """One node, or each one that a launch file starts."""
     where = f"--from-node {command}"
     try:
         words = shlex.split(command)
@@ -71,12 +93,12 @@ def _command_lines(command: str, directory: Path) -> list[list[str]]:
         raise ConfigurationError(f"{where}: {error}; allowed is a command line") from None
     words = _without_launch(words, where)
     if not words or not words[0].endswith(_LAUNCH_FILES):
-        return [words]
+        return [_Started(words)]
     path = directory / words[0]
     if not path.is_file():
         raise ConfigurationError(f"{where}: there is no file {path}")
     with claim() as domain, TemporaryDirectory() as place:
-        alone = {**os.environ, "ROS_DOMAIN_ID": str(domain)}
+        alone = {**os.environ, _DOMAIN: str(domain)}
         try:
             done = subprocess.run(
                 [*module_command(_LAUNCHED), str(path), *words[1:]],
@@ -88,7 +110,7 @@ def _command_lines(command: str, directory: Path) -> list[list[str]]:
             )
         except subprocess.TimeoutExpired:
             raise ConfigurationError(f"{where}: does not end within {_LAUNCH_S:g} s") from None
-    found = [json.loads(line)["words"] for line in done.stdout.splitlines()]
+    found = [_Started(**json.loads(line)) for line in done.stdout.splitlines()]
     if not found or done.returncode:
         # What launch says of an error takes several lines; a traceback says it in the last one.
         _, by_launch, said = done.stderr.rpartition("[ERROR]")

@@ -26,7 +26,7 @@ from ros2_cosim.core.kernel.errors import ConfigurationError, ParticipantError
 from ros2_cosim.core.messages.foreign import ForeignSettings
 from ros2_cosim.ros.bringup.dds import loopback_environment
 from ros2_cosim.ros.bringup.domain_lock import claim
-from ros2_cosim.ros.foreign.component import load_component
+from ros2_cosim.ros.foreign.component import LoadedComponent
 from ros2_cosim.ros.foreign.foreign_lead import Lead
 from ros2_cosim.ros.foreign.foreign_lifecycle import ForeignLifecycle
 from ros2_cosim.ros.foreign.foreign_patience import Patience
@@ -89,7 +89,7 @@ def look_at(settings: ForeignSettings, base_directory: Path, where: str) -> Look
         look = _Look(node, executor, lead if led else None, patience)
         try:
             if settings.is_component:
-                load_component(node, settings, {}, patience, look.wait)
+                LoadedComponent(node, settings, {}, patience, look.wait).load()
             return look.take()
         except ParticipantError as error:
             raise ConfigurationError(f"{where}: {str(error).partition(': ')[2]}") from None

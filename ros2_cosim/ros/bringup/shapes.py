@@ -6,7 +6,6 @@ from __future__ import annotations
 import os
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager
-from importlib.util import find_spec
 
 from ros2_cosim.core.kernel.errors import ConfigurationError
 from ros2_cosim.core.process.seal import RUN_SECRET, new_secret, secret_of
@@ -21,7 +20,7 @@ from ros2_cosim.core.scenario.held_ports import hold_ports
 from ros2_cosim.core.scenario.schema import Scenario
 from ros2_cosim.core.scenario.system import with_declared_outputs
 from ros2_cosim.core.sockets.switchboard import LANE, Switchboard
-from ros2_cosim.ros.bringup.dds import dds_environment, dds_settings
+from ros2_cosim.ros.bringup.dds import check_ros, dds_environment, dds_settings
 from ros2_cosim.ros.bringup.domain_lock import domain_lock
 from ros2_cosim.ros.bringup.far_plan import network_of
 from ros2_cosim.ros.bringup.guard import Guard
@@ -44,7 +43,7 @@ class ComposedShape(Shape):
         """
         check_transport(request.transport)
         refuse_sharing(request)
-        check_ros(self.name)
+        check_ros(f"shape {self.name}", "or use --shape inproc")
 
     def plan(self, scenario: Scenario, options: RunOptions) -> list[Process]:
         """The processes of a run; see :func:`make_plan`."""
@@ -127,25 +126,13 @@ class RosShape(ComposedShape):
         :raises ConfigurationError: it is not so
         """
         check_transport(request.transport)
-        check_ros(self.name)
+        check_ros(f"shape {self.name}", "or use --shape inproc")
 
     def arranged(self, request: RunRequest, scenario: Scenario, options: RunOptions) -> Scenario:
         """The scenario with its processes, which participants share."""
         cores = cores_for(request.processes)
         shared = grouped(scenario, cores, request.by_hand)
         return super().arranged(request, shared, options)
-
-
-def check_ros(shape: str) -> None:
-    """Check whether there is ROS.
-
-    :raises ConfigurationError: there is none
-    """
-    if find_spec("rclpy") is None:
-        raise ConfigurationError(
-            f"shape {shape} needs rclpy, which is not installed; run 'make setup', or source a ROS "
-            "installation, or use --shape inproc"
-        )
 
 
 def check_transport(transport: str) -> None:

@@ -19,7 +19,11 @@ from ros2_cosim.core.kernel.model import (
 )
 from ros2_cosim.core.kernel.participant import ModelContext, Step
 from ros2_cosim.core.messages.foreign import BUNDLE_TYPE, ForeignSettings, full_topic
-from ros2_cosim.ros.foreign.foreign_process import foreign_command, foreign_environment
+from ros2_cosim.ros.foreign.foreign_process import (
+    check_container_services,
+    foreign_command,
+    foreign_environment,
+)
 
 
 class ForeignNode(FullModel):
@@ -105,6 +109,8 @@ class ForeignNode(FullModel):
                 "the simulated clock must know when it enters"
             )
         if parameters.attach:
+            if parameters.is_component:
+                check_container_services(context.where)
             return
         command = foreign_command(parameters, context.base_directory, {}, context.where)
         path = foreign_environment(parameters).get("PATH")

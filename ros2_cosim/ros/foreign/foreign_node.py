@@ -27,7 +27,7 @@ from ros2_cosim.core.messages.foreign import BUNDLE_TYPE, ForeignSettings
 from ros2_cosim.core.messages.namespaces import inside
 from ros2_cosim.core.messages.raw import CarrierCodec
 from ros2_cosim.core.messages.wiring import wire_codec
-from ros2_cosim.ros.foreign.component import load_component
+from ros2_cosim.ros.foreign.component import LoadedComponent
 from ros2_cosim.ros.foreign.foreign_clock import CLOCK_THREAD_LIBRARY, ClockProbe
 from ros2_cosim.ros.foreign.foreign_exchange import (
     Called,
@@ -197,7 +197,15 @@ class ForeignNodeAdapter:
         #: Since when [ns], and where, another program publishes on a private topic.
         self._others: tuple[int, str] | None = None
         self._process: ForeignProcess | None = None
+        self._component: LoadedComponent | None = None
         where = f"participants.{name}.parameters"
+        if settings.is_component:
+            self._component = LoadedComponent(
+                topics.node, settings, self._remappings(), self._patience, topics.wait_until
+            )
+        if isinstance(settings.attach, str):
+            self._patience.hint = f"; start the container {settings.attach}"
+            return
         if settings.attach:
             arguments = " ".join(ros_arguments(settings, self._remappings()))
             self._patience.hint = f"; start the node with --ros-args {arguments}"
@@ -236,9 +244,8 @@ class ForeignNodeAdapter:
         :raises ParticipantError: it does not appear, or it reads what it is not given
         """
         topics, settings = self._topics, self._settings
-        if settings.is_component:
-            names = self._remappings()
-            load_component(topics.node, settings, names, self._patience, topics.wait_until)
+        if self._component is not None:
+            self._component.load()
         if not self._is_led():
             self._meet()
         pids = self._pids()
@@ -589,6 +596,8 @@ class ForeignNodeAdapter:
         """End the foreign process and leave the ROS graph."""
         if self._process is not None:
             self._process.close()
+        if self._component is not None:
+            self._component.unload()
         if self._lead is not None:
             self._lead.close()
         self._topics.close()

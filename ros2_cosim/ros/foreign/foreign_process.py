@@ -192,6 +192,18 @@ def _executable(package: str, executable: str, where: str) -> Path:
     )
 
 
+def check_container_services(where: str) -> None:
+    """Check whether components can be loaded from here.
+
+    :raises ConfigurationError: the services of containers are not installed
+    """
+    if find_spec("composition_interfaces") is None:
+        raise ConfigurationError(
+            f"{where}: executable: a component needs the package composition_interfaces, which is "
+            "not installed: source a ROS 2 installation"
+        )
+
+
 def _container(settings: ForeignSettings, where: str) -> str:
     """The program of a component's container.
 
@@ -206,9 +218,5 @@ def _container(settings: ForeignSettings, where: str) -> str:
             f"{where}: executable: found no component '{wanted}' of package '{package}'; it has "
             f"{', '.join(there) or 'none'}: source its workspace"
         )
-    if find_spec("composition_interfaces") is None:
-        raise ConfigurationError(
-            f"{where}: executable: a component needs the package composition_interfaces, which is "
-            "not installed: source a ROS 2 installation"
-        )
+    check_container_services(where)
     return str(_executable(_CONTAINERS, "component_container", where))

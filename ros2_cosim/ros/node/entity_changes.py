@@ -153,7 +153,10 @@ class EntityChanges:
             failed = self._codes.RESULT_OPERATION_FAILED
             done([_Wanted(None, failed, failure) if failure and r.command else r for r in results])
 
-        self._reserved.update(command.name for command in planned)
+        for command in planned:
+            self._reserved.add(command.name)
+            # The description of a former entity of that name does not hold.
+            self._told.pop(command.name, None)
         self._order(planned, "spawn_entity", told)
 
     def _planned(self, asked: Any, planned: Sequence[EntityCommand]) -> EntityCommand:
@@ -245,13 +248,18 @@ class EntityChanges:
                     self._codes.RESULT_OPERATION_FAILED,
                     f"'{found.name}' cannot be deleted: {found.stays}",
                 )
-            self._told.pop(found.name, None)
             return [EntityCommand(do="delete", name=found.name)]
 
         self._carry_out(commands, "delete_entity", response, send)
 
     def set_state(self, asked: Any, response: Any, send: Send) -> None:
-        """Put a vehicle somewhere, or give it a velocity; its acceleration follows from physics."""
+        """Put a vehicle somewhere, or give it a velocity; how it turns and accelerates follows from
+        physics, which the answer says.
+        """
+        turn = asked.state.twist.angular
+        left = ["twist.angular"] if asked.set_twist and any((turn.x, turn.y, turn.z)) else []
+        left += ["acceleration"] if asked.set_acceleration else []
+        note = f"not set: state.{' and state.'.join(left)}; they follow from physics"
 
         def commands() -> list[EntityCommand]:
             found = self._named(asked.entity)
@@ -275,7 +283,7 @@ class EntityChanges:
                 return []
             return [EntityCommand(do="set", name=found.name, pose=pose, velocity=velocity)]
 
-        self._carry_out(commands, "set_entity_state", response, send)
+        self._carry_out(commands, "set_entity_state", response, send, note if left else "")
 
     def set_info(self, asked: Any, response: Any, send: Send) -> None:
         """Say what an entity is: programs read it, the run does not."""
@@ -359,10 +367,15 @@ class EntityChanges:
     # Internals ---------------------------------------------------------------------------
 
     def _carry_out(
-        self, commands: Callable[[], list[EntityCommand]], why: str, response: Any, send: Send
+        self,
+        commands: Callable[[], list[EntityCommand]],
+        why: str,
+        response: Any,
+        send: Send,
+        note: str = "",
     ) -> None:
         def told(failure: str) -> None:
-            self._finish(response, Answer(not failure, failure))
+            self._finish(response, Answer(not failure, failure), note)
             send()
 
         try:
@@ -399,11 +412,11 @@ class EntityChanges:
         request = Request(Command.CHANGE, reason=f"{_BY}/{why}", path=path, value=value)
         self._ask(request, reply)
 
-    def _finish(self, response: Any, answer: Answer) -> None:
+    def _finish(self, response: Any, answer: Answer, note: str = "") -> None:
         codes = self._codes
         ok, failed = codes.RESULT_OK, codes.RESULT_OPERATION_FAILED
         response.result.result = ok if answer.success else failed
-        response.result.error_message = "" if answer.success else answer.message
+        response.result.error_message = note if answer.success else answer.message
 
     def _need_spawning(self) -> None:
         why = "the scenario has no world with entities"

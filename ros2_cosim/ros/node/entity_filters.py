@@ -16,6 +16,8 @@ from ros2_cosim.core.scene.entities import Entity, Volume
 from ros2_cosim.world.geometry import frames
 
 _MAX_PATTERN: Final = 256
+#: Coordinates and radii of bounds [m] are at most so large: their sums are numbers, too.
+_FARTHEST: Final = 1e9
 _CLASSES: Final = {
     "alpha": "A-Za-z",
     "digit": "0-9",
@@ -38,25 +40,33 @@ def matching(entities: Iterable[Entity], filters: Any) -> list[Entity]:
     """The entities that pass all parts of an ``EntityFilters`` message.
 
     :raises UnsupportedShape: its bounds are convex hulls
-    :raises ConfigurationError: its expression or its bounds are wrong
+    :raises ConfigurationError: its expression, its tags or its bounds are wrong
     """
     tests = [*_name_tests(filters.filter), *_bounds_tests(filters.bounds)]
     kinds = {each.category for each in filters.categories}
+    has_tags = tags_test(filters.tags)
     return [
         each
         for each in entities
         if (not kinds or int(each.kind) in kinds)
-        and has_tags(each.tags, filters.tags)
+        and has_tags(each.tags)
         and all(test(each) for test in tests)
     ]
 
 
-def has_tags(tags: Sequence[str], wanted: Any) -> bool:
-    """Whether tags pass a ``TagsFilter`` message; an empty one is passed by all."""
-    if not wanted.tags:
-        return True
-    found = [tag in tags for tag in wanted.tags]
-    return all(found) if wanted.filter_mode == wanted.FILTER_MODE_ALL else any(found)
+def tags_test(wanted: Any) -> Callable[[Sequence[str]], bool]:
+    """Whether tags pass a ``TagsFilter`` message; an empty one is passed by all.
+
+    :raises ConfigurationError: its mode is wrong
+    """
+    modes = {wanted.FILTER_MODE_ANY: any, wanted.FILTER_MODE_ALL: all}
+    passes = modes.get(wanted.filter_mode)
+    if passes is None:
+        raise ConfigurationError(
+            f"filter_mode: found {wanted.filter_mode}; allowed are {wanted.FILTER_MODE_ANY} (any) "
+            f"and {wanted.FILTER_MODE_ALL} (all)"
+        )
+    return lambda tags: not wanted.tags or passes(tag in tags for tag in wanted.tags)
 
 
 def as_bounds(kinds: Any, vector: Any, volume: Volume) -> Any:
@@ -96,7 +106,15 @@ def _bounds_tests(bounds: Any) -> list[Test]:
     if len(points) != 2:
         raise ConfigurationError(f"bounds.points: found {len(points)}; allowed are 2")
     first, second = points
-    if bounds.type == bounds.TYPE_SPHERE:
+    sphere = bounds.type == bounds.TYPE_SPHERE
+    used = (*first, second[0]) if sphere else (*first, *second)
+    least = 0.0 if sphere else -_FARTHEST
+    if not (all(abs(part) <= _FARTHEST for part in used) and second[0] >= least):
+        raise ConfigurationError(
+            f"bounds.points: found {first} and {second}; allowed are numbers up to {_FARTHEST:g} "
+            "and a radius of 0 or more"
+        )
+    if sphere:
         return [lambda entity: _is_near(entity, first, second[0])]
     low = tuple(map(min, first, second))
     high = tuple(map(max, first, second))

@@ -21,7 +21,7 @@ from ros2_cosim.core.scenario.schema import Scenario
 from ros2_cosim.core.scene.entities import Entity, EntityPlace, EntityWorld, Offer
 from ros2_cosim.ros.node.deferred_service import deferred_service
 from ros2_cosim.ros.node.entity_changes import Ask, EntityChanges
-from ros2_cosim.ros.node.entity_filters import UnsupportedShape, as_bounds, has_tags, matching
+from ros2_cosim.ros.node.entity_filters import UnsupportedShape, as_bounds, matching, tags_test
 from ros2_cosim.ros.node.simulation_services import PACKAGE, PREFIX
 
 #: The frame of poses and velocities.
@@ -198,8 +198,9 @@ class EntityServices:
             response.result.error_message = f"not recognised: {', '.join(asked.sources)}"
 
     def _poses(self, place: EntityPlace, asked: Any, response: Any) -> None:
+        has_tags = tags_test(asked.tags)
         for each in place.book.places():
-            if has_tags(each.tags, asked.tags):
+            if has_tags(each.tags):
                 found = self._msg.NamedPose(
                     name=each.name, description=each.description, tags=list(each.tags)
                 )
@@ -216,7 +217,7 @@ class EntityServices:
                 f"additional_sources: found {', '.join(asked.additional_sources)}; a run has the "
                 "map of its scenario alone"
             )
-        if has_tags(self._changes.WORLD_TAGS, asked.filter):
+        if tags_test(asked.filter)(self._changes.WORLD_TAGS):
             found = self._msg.WorldResource()
             self._changes.fill_world(found)
             response.worlds.append(found)

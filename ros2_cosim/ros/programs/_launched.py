@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Starts a launch file, and prints a line of JSON for each process: its words.
+"""Starts a launch file, and prints a line of JSON for each process: its words, the variables of
+its environment that the launch file changes (null: it removes it), and its working directory.
 
 Of a container it prints the words of each component instead, as ``ros2 run`` would have them, and
 leaves the container empty. It ends the launch when nothing more has been started for a while.
@@ -8,8 +9,9 @@ leaves the container empty. It ends the launch when nothing more has been starte
 from __future__ import annotations
 
 import json
+import os
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
@@ -41,12 +43,18 @@ def main(arguments: list[str]) -> int:
     path, *values = arguments
     told, sys.stdout = sys.stdout, sys.stderr  # launch prints what the processes do
 
-    def say(words: list[str]) -> None:
-        print(json.dumps({"words": words}), file=told, flush=True)
+    before = dict(os.environ)
+
+    def say(words: list[str], environment: Mapping[str, str], directory: str | None) -> None:
+        names = sorted({*before, *environment})
+        changed = {n: environment.get(n) for n in names if environment.get(n) != before.get(n)}
+        found = {"words": words, "environment": changed, "directory": directory}
+        print(json.dumps(found), file=told, flush=True)
 
     def tell(event: Any, context: Any) -> None:
         if not Path(event.cmd[0]).name.startswith(_CONTAINER):
-            say(list(event.cmd))
+            environment = context.environment if event.env is None else event.env
+            say(list(event.cmd), environment, event.cwd)
 
     def end(context: Any) -> None:
         context.emit_event_sync(Shutdown(reason="all is seen"))
@@ -67,7 +75,7 @@ def main(arguments: list[str]) -> int:
     return int(service.run())
 
 
-def _tell_components(say: Callable[[list[str]], None]) -> None:
+def _tell_components(say: Callable[[list[str], Mapping[str, str], str | None], None]) -> None:
     """Say what launch would load into containers, and let it load nothing."""
     with suppress(ImportError):  # there is launch, but not launch_ros
         from launch_ros.actions import load_composable_nodes
@@ -77,7 +85,7 @@ def _tell_components(say: Callable[[list[str]], None]) -> None:
         def tell(description: Any, context: Any) -> None:
             request = request_of(description, context)
             if request is not None:  # its condition holds
-                say(list(_words(request)))
+                say(list(_words(request)), context.environment, None)
 
         load_composable_nodes.get_composable_node_load_request = tell
 

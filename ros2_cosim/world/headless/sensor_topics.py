@@ -6,6 +6,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Final, Protocol
 
+from ros2_cosim.core.kernel.errors import ConfigurationError
 from ros2_cosim.core.kernel.time import SECOND
 from ros2_cosim.world.headless.snapshot import SENSOR_HEADER_BYTES
 from ros2_cosim.world.headless.world import CallError
@@ -62,7 +63,7 @@ class RosSensors:
                 raise CallError("this server has no ROS 2: start it with cosim carla-headless")
             try:
                 self._topics = self.open()
-            except (ImportError, RuntimeError) as error:
+            except (ConfigurationError, ImportError, RuntimeError) as error:
                 raise CallError(f"ROS 2 cannot be used: {error}") from None
         if not self._topics.supports(sensor.blueprint.id):
             raise CallError(f"'{sensor.blueprint.id}' has no topic in ROS 2")

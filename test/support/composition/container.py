@@ -7,7 +7,7 @@ from contextlib import suppress
 from typing import Any
 
 import rclpy
-from composition_interfaces.srv import ListNodes, LoadNode
+from composition_interfaces.srv import ListNodes, LoadNode, UnloadNode
 from rclpy.executors import ExternalShutdownException, SingleThreadedExecutor
 from rclpy.node import Node
 from rclpy.parameter import Parameter
@@ -35,8 +35,10 @@ class Container(Node):
     def __init__(self, executor: SingleThreadedExecutor) -> None:
         super().__init__("ComponentManager")
         self._executor = executor
-        self.loaded: list[Node] = []
+        self.loaded: dict[int, Node] = {}
+        self._number = 0
         self.create_service(LoadNode, "~/_container/load_node", self._load)
+        self.create_service(UnloadNode, "~/_container/unload_node", self._unload)
         self.create_service(ListNodes, "~/_container/list_nodes", self._list)
 
     def _load(self, request: Any, response: Any) -> Any:
@@ -52,15 +54,27 @@ class Container(Node):
             parameter_overrides=[Parameter.from_parameter_msg(p) for p in request.parameters],
         )
         self._executor.add_node(node)
-        self.loaded.append(node)
+        self._number += 1
+        self.loaded[self._number] = node
+        print("loaded", flush=True)
         response.success = True
         response.full_node_name = node.get_fully_qualified_name()
-        response.unique_id = len(self.loaded)
+        response.unique_id = self._number
+        return response
+
+    def _unload(self, request: Any, response: Any) -> Any:
+        node = self.loaded.pop(request.unique_id, None)
+        if node is not None:
+            self._executor.remove_node(node)
+            node.destroy_node()
+            print("unloaded", flush=True)
+        response.success = node is not None
         return response
 
     def _list(self, request: Any, response: Any) -> Any:
-        response.full_node_names = [node.get_fully_qualified_name() for node in self.loaded]
-        response.unique_ids = list(range(1, len(self.loaded) + 1))
+        named = [(n, each.get_fully_qualified_name()) for n, each in self.loaded.items()]
+        response.unique_ids = [number for number, _ in named]
+        response.full_node_names = [name for _, name in named]
         return response
 
 
