@@ -298,6 +298,13 @@ class FlatList(_List):
                 return offset + packer.size
             flat = iter(elements)
         elif self._element.flat:
+            if 0 < count <= _CHUNK:
+                numbers: list[Any] = []
+                for element in elements:
+                    numbers += element  # faster than a chain, of few
+                packer = self._packer(offset, count)
+                parts.append(packer.pack(*numbers))
+                return offset + packer.size
             flat = chain.from_iterable(elements)
         else:
             flat = chain.from_iterable(map(self._element.flatten, elements))

@@ -409,7 +409,7 @@ class RoadNetwork:
         :raises RoadError: the roads of a and b are not linked
         """
         if not self.junctions:
-            return self._stations.distance(self.roads, a.road_id, a.s, a.t, b.road_id, b.s, b.t)
+            return self._stations.distance(a.road_id, a.s, a.t, b.road_id, b.s, b.t)
         # b ahead of a, and b behind a.
         found: list[float] = []
         for along in _directions(a.lane_id):
