@@ -510,8 +510,11 @@ class ParticipantRuntime:
             sender.stamp = stamp
             sender.record = value
             seq = sender.seq
+            # Compiled, each call and each tuple would make objects of the two numbers.
+            as_object: Any = stamp
+            number: Any = seq
             try:
-                data = sender.encode(stamp, seq, value)
+                data = sender.encode(as_object, number, value)
             except Exception as error:
                 failure = ParticipantError(
                     f"participant '{self.name}' sent on port '{port}' at "
@@ -524,7 +527,7 @@ class ParticipantRuntime:
             shown = value if type(value) is sender.plain else sender.delivered(value, data)
             if shown is value:
                 sender.plain = type(value)
-            outputs.append((sender.index, NEW(_SAMPLE, (stamp, seq, shown)), data))
+            outputs.append((sender.index, NEW(_SAMPLE, (as_object, number, shown)), data))
             sender.seq = seq + 1
         return outputs
 
