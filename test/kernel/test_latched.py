@@ -59,8 +59,7 @@ class Reader:
                     if shared is None
                     else shared.channel(writer, "out", delayed, writer in at_once)
                 )
-                port.numbers.append(len(self.channels))
-                port.channels.append(channel)
+                port.add(len(self.channels), channel)
                 self.channels.append((writer, channel))
             ports.append(port)
         self.inputs = LatchedInputs(ports) if shared is None else shared.inputs(ports)

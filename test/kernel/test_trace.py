@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import hashlib
+import struct
 from typing import Any
 
 import pytest
@@ -11,7 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from ros2_cosim.core.kernel.latched import REFERENCE
-from ros2_cosim.core.kernel.trace import ParticipantTrace, run_digest
+from ros2_cosim.core.kernel.trace import PackedPair, ParticipantTrace, run_digest
 
 _INT64 = st.integers(-(2**63), 2**63 - 1)
 _REFERENCES = st.tuples(st.integers(0, 3), st.integers(0, 40), st.integers(0, 3))
@@ -110,3 +111,11 @@ def test_the_hash_of_a_run_is_over_names_and_hashes_in_the_order_of_names() -> N
     assert run_digest({"b": "22", "a": "11"}) == run_digest({"a": "11", "b": "22"}) == expected
     assert run_digest({"a": "22", "b": "11"}) != expected
     assert run_digest({"a": "11"}) != expected
+
+
+@given(st.lists(st.tuples(st.sampled_from((-(2**63), 0, 7)), st.sampled_from((0, 1, 2**64 - 1)))))
+def test_two_numbers_are_packed_as_if_there_had_been_none_before(pairs: Any) -> None:
+    packed = PackedPair(b"A", "<qQ")
+    assert [packed.of(*pair) for pair in pairs] == [
+        b"A" + struct.pack("<qQ", *pair) for pair in pairs
+    ]

@@ -16,6 +16,7 @@ from ros2_cosim.world.road import (
     lateral_error,
 )
 from ros2_cosim.world.road.cubics import Cubics
+from ros2_cosim.world.road.lanes import Lane, LaneSection
 from ros2_cosim.world.road.plan_view import (
     Arc,
     ParamPoly3,
@@ -340,3 +341,13 @@ def test_places_that_do_not_exist_are_errors() -> None:
         roads.pose(3, 0.0, 0.0)
     with pytest.raises(RoadError, match=r"s=100.1 is not on road 1: 0 to 100.0 is allowed"):
         roads.pose(1, 100.1, 0.0)
+
+
+def test_a_section_knows_which_of_its_lanes_are_driven_and_where_they_are() -> None:
+    width = Cubics([(0.0, 3.5, 0.0, 0.0, 0.0)])
+    kinds = {-3: "sidewalk", -2: "shoulder", -1: "driving", 1: "none"}
+    lanes = {number: Lane(number, kind, width, None, None) for number, kind in kinds.items()}
+    section = LaneSection(0.0, 10.0, lanes)
+    assert [number for number in range(-4, 3) if section.is_driven(number)] == [-2, -1]
+    assert [section.fixed_centre(number) for number in (-2, -1, 0, 1)] == [-5.25, -1.75, None, 1.75]
+    assert section.edges(5.0) == (-10.5, 3.5)

@@ -15,10 +15,13 @@ from typing import Final
 
 from ros2_cosim.core.kernel.sample import Sample
 from ros2_cosim.core.kernel.time import NEVER
+from ros2_cosim.core.kernel.trace import MOMENT
 
 #: Channel, stamp and sequence number of what was read, as the trace records it.
 REFERENCE: Final = struct.Struct("<IqQ").pack
 _REFERENCE_BYTES: Final = 20
+#: The first of them.
+_NUMBER: Final = struct.Struct("<I").pack
 
 
 class ArrivalCount:
@@ -41,7 +44,9 @@ class LatchedChannel:
         would not fit into the processor's caches
     """
 
-    __slots__ = ("_arrivals", "_pending", "changes", "delayed", "newest", "push", "seq", "stamp")
+    __slots__ = (
+        "_arrivals", "_at_once", "_pending", "changes", "delayed", "newest", "push", "seq", "stamp",
+    )  # fmt: skip
 
     def __init__(
         self, delayed: bool, arrivals: ArrivalCount | None = None, at_once: bool = False
@@ -57,8 +62,16 @@ class LatchedChannel:
         self._arrivals = arrivals
         #: Store a sample; stamps on one connection never decrease.
         self.push: Callable[[Sample], None] = self._pending.append
+        self._at_once = arrivals is not None and at_once and not delayed
         if arrivals is not None:
-            self.push = self._replace if at_once and not delayed else self._push_counted
+            self.push = self._replace if self._at_once else self._push_counted
+
+    def take(self, sample: Sample) -> None:
+        """Do as ``push``: compiled, this one is called without looking for it."""
+        if self._at_once:
+            self._replace(sample)
+        else:
+            self.push(sample)
 
     def _push_counted(self, sample: Sample) -> None:
         assert self._arrivals is not None
@@ -111,16 +124,34 @@ class LatchedPort:
     :ivar channels: what each of them holds
     """
 
-    __slots__ = ("changes", "channels", "name", "numbers", "reference")
+    __slots__ = ("_packed_numbers", "changes", "channels", "name", "numbers", "reference")
 
     def __init__(self, name: str) -> None:
         self.name = name
         self.numbers: list[int] = []
+        self._packed_numbers: list[bytes] = []
         self.channels: list[LatchedChannel] = []
         #: How often they had changed together at the last look, and what was held then, as the
         #: trace records it.
         self.changes = -1
         self.reference = b""
+
+    def add(self, number: int, channel: LatchedChannel) -> None:
+        """Hold what comes by one more connection."""
+        self.numbers.append(number)
+        self._packed_numbers.append(_NUMBER(number))
+        self.channels.append(channel)
+
+    def newest(self) -> Sample | None:
+        """What it holds; sets ``reference``."""
+        newest: Sample | None = None
+        stamp = NEVER
+        for index, channel in enumerate(self.channels):
+            # Later channels win ties: one fixed order for equal stamps.
+            if channel.newest is not None and (newest is None or channel.stamp >= stamp):
+                newest, stamp = channel.newest, channel.stamp
+                self.reference = self._packed_numbers[index] + MOMENT.of(stamp, channel.seq)
+        return newest
 
 
 class LatchedInputs:
@@ -172,14 +203,7 @@ class LatchedInputs:
         # Readers keep what they got: they get another object.
         held = self.held.copy()
         for port in changed:
-            newest: Sample | None = None
-            stamp = NEVER
-            for index, channel in enumerate(port.channels):
-                # Later channels win ties: one fixed order for equal stamps.
-                if channel.newest is not None and (newest is None or channel.stamp >= stamp):
-                    newest, stamp = channel.newest, channel.stamp
-                    port.reference = REFERENCE(port.numbers[index], stamp, channel.seq)
-            held[port.name] = newest
+            held[port.name] = port.newest()
         self.held = held
         self.latest = MappingProxyType(held)
         self.references = b"".join([port.reference for port in self._ports])

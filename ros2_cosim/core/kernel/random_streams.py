@@ -178,7 +178,8 @@ class RandomStream:
     """
 
     __slots__ = (
-        "_bits", "_generated", "_k0", "_k1", "_key", "_l0", "_l1", "_size", "_uniforms", "_words",
+        "_bits", "_first", "_fourth", "_generated", "_k0", "_k1", "_key", "_l0", "_l1", "_left",
+        "_second", "_size", "_third", "_uniforms", "_words",
     )  # fmt: skip
 
     # Compiled code would refuse other types itself, and in fewer words.
@@ -198,6 +199,9 @@ class RandomStream:
         #: that wait, the next one last. A draw is no more than to take a number from a list.
         self._words: Any = ()
         self._uniforms: list[float] = []
+        #: The same of a block where compiled, and how many of the four are left.
+        self._first = self._second = self._third = self._fourth = 0.0
+        self._left = 0
 
     def _take_key(self, key: int) -> None:
         self._key = key
@@ -211,9 +215,9 @@ class RandomStream:
             number = self._generated // _WORDS_OF_BLOCK
             x1, x0, y1, y0, z1, z0, w1, w0 = _block(number, self._k1, self._k0, self._l1, self._l0)
             self._words = ()
-            self._uniforms = [
-                _uniform_of(w1, w0), _uniform_of(z1, z0), _uniform_of(y1, y0), _uniform_of(x1, x0),
-            ]  # fmt: skip
+            self._first, self._second = _uniform_of(x1, x0), _uniform_of(y1, y0)
+            self._third, self._fourth = _uniform_of(z1, z0), _uniform_of(w1, w0)
+            self._left = _WORDS_OF_BLOCK
             self._generated += _WORDS_OF_BLOCK
             return
         # Asking numpy for one word costs more than the word: ask for more each time.
@@ -235,11 +239,16 @@ class RandomStream:
     def _hold(self, words: list[int]) -> None:
         """Let these words be what waits."""
         self._words = words
+        self._left = 0
         self._uniforms = [(word >> 11) * _UNIFORM_STEP for word in reversed(words)]
 
     def save_state(self) -> tuple[bytes, int, int, int]:
         """Where the stream stands, as plain data."""
-        return self._key.to_bytes(16, "little"), self._size, self._generated, len(self._uniforms)
+        return self._key.to_bytes(16, "little"), self._size, self._generated, self._waiting()
+
+    def _waiting(self) -> int:
+        """How many words wait."""
+        return self._left + len(self._uniforms)
 
     def restore_state(self, state: Sequence[Any]) -> None:
         """Go to where a stream stood; this one is then that stream.
@@ -273,13 +282,21 @@ class RandomStream:
         if not len(words):
             end = self._generated
             words = _words(self._key, end - _WORDS_OF_BLOCK, end)
-        return int(words[len(words) - 1 - len(self._uniforms)])
+        return int(words[len(words) - 1 - self._waiting()])
 
     def uniform(self) -> float:
         """Return a number in [0, 1), a multiple of 2^-53."""
-        if not self._uniforms:
-            self._refill()
-        return self._uniforms.pop()
+        left = self._left
+        if left == 0:
+            if not self._uniforms:
+                self._refill()
+                left = self._left
+            if left == 0:
+                return self._uniforms.pop()
+        self._left = left - 1
+        if left > 2:
+            return self._first if left > 3 else self._second
+        return self._third if left > 1 else self._fourth
 
     def uniform_between(self, low: float, high: float) -> float:
         """Return a number in [low, high] (``high`` only by rounding)."""

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
-from typing import Any
+from typing import Any, Final
 
 from ros2_cosim.core.kernel.activation import any_of
 from ros2_cosim.core.kernel.errors import Aborted, Cancelled, ModelError, ParticipantError
@@ -34,6 +34,9 @@ from ros2_cosim.core.kernel.unsynchronised import Inbox
 
 #: One message sent: index of the output port, sample, encoded form.
 Output = tuple[int, Sample, bytes]
+#: Compiled, constants of a module need not be looked for.
+_SAMPLE: Final = Sample
+_STEP: Final = Step
 
 
 class _Sender:
@@ -155,6 +158,7 @@ class ParticipantRuntime:
         self._trigger_ports = tuple(p.name for p in spec.inputs if p.name in triggers)
         self._last_trigger: dict[str, Sample | None] = dict.fromkeys(self._trigger_ports)
         self._receivers: list[Callable[[Sample], None]] = []
+        self._held: dict[int, LatchedChannel] = {}
         self.latched_ports: list[LatchedPort] = []
         self._inputs = self._wired(graph, shared)
         #: What has arrived from outside of the simulated time, by port.
@@ -190,9 +194,9 @@ class ParticipantRuntime:
                     latency = graph.output(channel.source, channel.source_port).latency
                     at_once = latency.minimum_ns == 0 and latency.draw is None
                     latched = shared.channel(channel.source, channel.source_port, delayed, at_once)
-                by_port[port].numbers.append(index)
-                by_port[port].channels.append(latched)
+                by_port[port].add(index, latched)
                 self._receivers.append(latched.push)
+                self._held[index] = latched
         self.latched_ports = list(by_port.values())
         if shared is None:
             return LatchedInputs(self.latched_ports)
@@ -207,6 +211,10 @@ class ParticipantRuntime:
     def receiver(self, channel: int) -> Callable[[Sample], None]:
         """The function that takes the samples of one incoming connection."""
         return self._receivers[channel]
+
+    def held(self, channel: int) -> LatchedChannel | None:
+        """What takes the samples of one incoming connection, where the newest one counts."""
+        return self._held.get(channel)
 
     def determine(self, lbts: int) -> int | None:
         """The next activation by messages; of equal times that by one to be handled is first.
@@ -326,7 +334,7 @@ class ParticipantRuntime:
         timer = self._timer
         started = timer() if timer else 0
         try:
-            step = NEW(Step, (time, samples, latest))
+            step = NEW(_STEP, (time, samples, latest))
             values = self._handle(prefix[0], step) if handled else self._activate(step)
         except (ParticipantError, Aborted, Cancelled):
             raise
@@ -461,6 +469,7 @@ class ParticipantRuntime:
         :param sparse_only: the activation handles a message: ports with a schedule stay silent
         """
         outputs: list[Output] = []
+        sent_now = self._ports_now
         for port, value in values.items():
             if value is None:
                 continue
@@ -471,7 +480,7 @@ class ParticipantRuntime:
                     f"{format_ns(time)}; its output "
                     f"ports are {', '.join(self._senders) or 'none'}"
                 )
-            if not sender.is_sparse and (sparse_only or port in self._ports_now):
+            if not sender.is_sparse and (sparse_only or (sent_now and port in sent_now)):
                 when = "while it handled a message" if sparse_only else "a second time"
                 raise ParticipantError(
                     f"participant '{self.name}' sent on port '{port}' at "
@@ -501,8 +510,11 @@ class ParticipantRuntime:
             sender.stamp = stamp
             sender.record = value
             seq = sender.seq
+            # Compiled, each call and each tuple would make objects of the two numbers.
+            as_object: Any = stamp
+            number: Any = seq
             try:
-                data = sender.encode(stamp, seq, value)
+                data = sender.encode(as_object, number, value)
             except Exception as error:
                 failure = ParticipantError(
                     f"participant '{self.name}' sent on port '{port}' at "
@@ -515,7 +527,7 @@ class ParticipantRuntime:
             shown = value if type(value) is sender.plain else sender.delivered(value, data)
             if shown is value:
                 sender.plain = type(value)
-            outputs.append((sender.index, NEW(Sample, (stamp, seq, shown)), data))
+            outputs.append((sender.index, NEW(_SAMPLE, (as_object, number, shown)), data))
             sender.seq = seq + 1
         return outputs
 

@@ -13,7 +13,7 @@ from functools import partial
 from heapq import heappop, heappush
 
 from ros2_cosim.core.kernel.graph import Graph
-from ros2_cosim.core.kernel.latched import SharedInputs
+from ros2_cosim.core.kernel.latched import LatchedChannel, SharedInputs
 from ros2_cosim.core.kernel.model import FullModel
 from ros2_cosim.core.kernel.participant import Sample
 from ros2_cosim.core.kernel.runtime import Output, ParticipantRuntime
@@ -21,6 +21,22 @@ from ros2_cosim.core.kernel.time import FOREVER, NEVER, saturating_add
 
 #: Called for each message: (participant, index of the output port, sample, encoded bytes).
 MessageObserver = Callable[[str, int, Sample, bytes], None]
+
+
+class _Route:
+    """The readers of an output port.
+
+    :ivar held: what holds its newest message, once for all readers that share it
+    :ivar receivers: of the others
+    :ivar triggered: places of the participants that it triggers
+    """
+
+    __slots__ = ("held", "receivers", "triggered")
+
+    def __init__(self) -> None:
+        self.held: list[LatchedChannel] = []
+        self.receivers: list[Callable[[Sample], None]] = []
+        self.triggered: list[int] = []
 
 
 class SequentialScheduler:
@@ -65,28 +81,24 @@ class SequentialScheduler:
         self._on_delivery = on_delivery
         self._ordered = [self.runtimes[name] for name in graph.order]
         position = {name: i for i, name in enumerate(graph.order)}
-        # For each participant and output port: the receivers, and positions of those it triggers.
-        self._routes: list[list[tuple[list[Callable[[Sample], None]], list[int]]]] = []
+        self._routes: list[list[_Route]] = []
         numbers = {
             runtime.name: {connection: i for i, connection in enumerate(runtime.channels)}
             for runtime in self._ordered
         }
         for runtime in self._ordered:
-            # Readers that share what a port holds take it once.
-            receivers: dict[str, dict[int, Callable[[Sample], None]]] = {}
-            triggered: dict[str, list[int]] = {}
+            routes = {port.name: _Route() for port in runtime.spec.outputs}
             for connection in graph.outgoing(runtime.name):
                 reader = self.runtimes[connection.target]
-                receive = reader.receiver(numbers[reader.name][connection])
-                receivers.setdefault(connection.source_port, {})[id(receive)] = receive
+                route, number = routes[connection.source_port], numbers[reader.name][connection]
+                held = reader.held(number)
+                if held is None:
+                    route.receivers.append(reader.receiver(number))
+                elif held not in route.held:
+                    route.held.append(held)
                 if connection.target_port in reader.spec.event_ports:
-                    triggered.setdefault(connection.source_port, []).append(position[reader.name])
-            self._routes.append(
-                [
-                    (list(receivers.get(port.name, {}).values()), triggered.get(port.name, []))
-                    for port in runtime.spec.outputs
-                ]
-            )
+                    route.triggered.append(position[reader.name])
+            self._routes.append(list(routes.values()))
         for index, runtime in enumerate(self._ordered):
             runtime.leave = partial(self._deliver, index, runtime)
         #: Times of activations, each times the number of participants plus the place of the one
@@ -169,10 +181,12 @@ class SequentialScheduler:
         if on_delivery is not None:
             on_delivery(False)
         for port, sample, data in outputs:
-            receivers, triggered = routes[port]
-            for receive in receivers:
+            route = routes[port]
+            for held in route.held:
+                held.take(sample)
+            for receive in route.receivers:
                 receive(sample)
-            for reader in triggered:
+            for reader in route.triggered:
                 self._schedule(reader, sample.stamp)
             if observer:
                 observer(runtime.name, port, sample, data)

@@ -13,26 +13,73 @@ import struct
 from collections.abc import Mapping
 from typing import Final
 
-# Each record begins with a mark and states its lengths, so that no two runs give one text.
-_OUTPUT: Final = struct.Struct("<cIqQI").pack
+
+class PackedPair:
+    """Packs two numbers behind a text; the same two as before are packed already.
+
+    Many messages of one time have the stamp and the sequence number of the one before.
+
+    :param lead: the text
+    :param form: of the numbers, for ``struct``
+    """
+
+    __slots__ = ("_last", "_lead", "_pack")
+
+    def __init__(self, lead: bytes, form: str) -> None:
+        self._lead = lead
+        self._pack = struct.Struct(form).pack
+        # One object: participants may run in threads.
+        self._last = _Packed(0, 0, lead + self._pack(0, 0))
+
+    def of(self, first: int, second: int) -> bytes:
+        """The text with two numbers behind it."""
+        last = self._last
+        if first == last.first and second == last.second:
+            return last.data
+        data: bytes = self._lead + self._pack(first, second)
+        self._last = _Packed(first, second, data)
+        return data
+
+
+class _Packed:
+    """Two numbers, and what was made of them."""
+
+    __slots__ = ("data", "first", "second")
+
+    def __init__(self, first: int, second: int, data: bytes) -> None:
+        self.first = first
+        self.second = second
+        self.data = data
+
+
+# Each record begins with a mark and states its lengths, so that no two runs give one text. That of
+# a message: mark and port; stamp and sequence number; size.
+_PORT: Final = struct.Struct("<cI").pack
+MOMENT: Final = PackedPair(b"", "<qQ")
+_SIZE: Final = struct.Struct("<I").pack
+_OUTPUT_BYTES: Final = 25
 #: Hashing in larger pieces costs less per activation, but what waits of hundreds of participants
 #: must fit into the caches.
 _FLUSH_BYTES: Final = 1 << 12
 _KEPT_TIMES: Final = 5000
 #: Mark, time and number of inputs; channel, stamp and sequence number of each follow.
-_ACTIVATION: Final = struct.Struct("<cqI").pack
+_ACTIVATION: Final = PackedPair(b"A", "<qI")
+#: Packed sizes of messages that are not hashed where they lie.
+_sizes: Final[dict[int, bytes]] = {}
 
 
 class ParticipantTrace:
     """The running hash of one participant."""
 
-    __slots__ = ("_hash", "_pieces", "_size", "activations", "times")
+    __slots__ = ("_hash", "_pieces", "_ports", "_size", "activations", "times")
 
     def __init__(self) -> None:
         self._hash = hashlib.sha256()
         #: What is hashed next: joined, it is the text of the records.
         self._pieces: list[bytes] = []
         self._size = 0
+        #: How the record of a message begins, by port.
+        self._ports: list[bytes] = []
         self.activations = 0
         #: Times of the first activations [ns], for the time line of the report.
         self.times: list[int] = []
@@ -44,7 +91,7 @@ class ParticipantTrace:
         :param count: number of samples delivered or read
         :param inputs: what :data:`~.latched.REFERENCE` makes of each, one after the other
         """
-        record = _ACTIVATION(b"A", time, count)
+        record = _ACTIVATION.of(time, count)
         self._pieces.append(record)
         self._pieces.append(inputs)
         self._size += len(record) + len(inputs)
@@ -57,15 +104,23 @@ class ParticipantTrace:
     def output(self, port: int, stamp: int, seq: int, data: bytes) -> None:
         """Record a message sent by the latest activation: its port index and its bytes."""
         size = len(data)
-        record = _OUTPUT(b"O", port, stamp, seq, size)
-        self._pieces.append(record)
-        self._size += len(record)
+        while port >= len(self._ports):
+            self._ports.append(_PORT(b"O", len(self._ports)))
+        pieces = self._pieces
+        pieces.append(self._ports[port])
+        pieces.append(MOMENT.of(stamp, seq))
+        self._size += _OUTPUT_BYTES
         if size > _FLUSH_BYTES:  # an image is hashed where it lies
+            pieces.append(_SIZE(size))
             self._flush()
             self._hash.update(data)
-        else:
-            self._pieces.append(data)
-            self._size += size
+            return
+        packed = _sizes.get(size)
+        if packed is None:
+            packed = _sizes[size] = _SIZE(size)
+        pieces.append(packed)
+        pieces.append(data)
+        self._size += size
 
     def hexdigest(self) -> str:
         """The hash so far."""

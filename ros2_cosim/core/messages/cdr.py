@@ -22,6 +22,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Final
 
 from ros2_cosim.core.kernel.errors import ProtocolError
+from ros2_cosim.core.kernel.trace import PackedPair
 from ros2_cosim.core.messages.binding import Scalar, Structure, Text
 from ros2_cosim.core.messages.cdr_parts import (
     Data,
@@ -46,7 +47,11 @@ _UNFIT: Final = (
     struct.error, TypeError, ValueError, AttributeError, IndexError, OverflowError,
 )  # fmt: skip
 _STAMP = (Scalar("i", True), Scalar("I", True))
+#: How a message with a header begins.
+_STAMPED: Final = PackedPair(ENCAPSULATION, "<iI")
 _SEQ = Scalar("Q", True)
+#: Compiled, a constant of the module need not be looked for.
+_RAW: Final = RawMessage
 
 
 class WireCodec:
@@ -152,11 +157,11 @@ class CdrCodec(WireCodec):
         tail = run_struct(self._fixed_scalars, body & 7).format[1:]
         block = len(self._block)
         codes = "".join(scalar.code for scalar in stamp)
-        head = struct.Struct(f"<4s{codes}{block}s{tail}")
-        self._pack_head = head.pack
+        self._pack_head = struct.Struct("<" + tail).pack
         #: Packs head and pieces together; None: there are no pieces, or others than numbers.
         self._numbers: NumberPieces | None = None
         if self._pieces and NumberPieces.hold(self._pieces):
+            head = struct.Struct(f"<4s{codes}{block}s{tail}")
             self._numbers = NumberPieces(self._pieces, head.format, head.size - 4)  # type: ignore[arg-type]
         reader = struct.Struct(f"<4x{codes}{block}x{tail}")
         self._read_head = reader.unpack_from
@@ -172,7 +177,7 @@ class CdrCodec(WireCodec):
         :raises ProtocolError: a value does not fit its field
         """
         # Looked for first: a record of a text, and bytes, would take its two fields for its own.
-        if type(record) is RawMessage:
+        if type(record) is _RAW:
             return self._encode_raw(stamp_ns, seq, record)
         if stamp_ns == 0 and self._at_start is not None:
             return self._at_start.encode(stamp_ns, seq, record)
@@ -187,15 +192,15 @@ class CdrCodec(WireCodec):
             # A record is a tuple already; compiled, one tuple is what a call takes at once.
             head: tuple[Any, ...] = found if isinstance(found, tuple) else tuple(found)
             if self.has_seq:
-                head = (seq, *head)
+                head = (seq,) + head
             pack = self._pack_head  # by its name a compiled call would look for it each time
+            numbers: bytes = pack(*head)
             if self.has_stamp:
                 shown_ns = stamp_ns + self._start_ns
                 sec = shown_ns // NS_PER_S
-                nanosec = shown_ns - sec * NS_PER_S
-                data = pack(*((ENCAPSULATION, sec, nanosec, self._block) + head))
+                data = _STAMPED.of(sec, shown_ns - sec * NS_PER_S) + self._block + numbers
             else:
-                data = pack(*((ENCAPSULATION, self._block) + head))
+                data = ENCAPSULATION + self._block + numbers
             if not self._pieces:
                 return data
             parts: list[Data] = [data]

@@ -13,7 +13,7 @@ import struct
 from array import array
 from collections.abc import Callable, Sequence
 from functools import lru_cache
-from itertools import chain, islice
+from itertools import islice
 from typing import Any, Final, Protocol
 
 from ros2_cosim.core.kernel.errors import ProtocolError
@@ -291,24 +291,20 @@ class FlatList(_List):
         elements = values[self.index]
         count = len(elements)
         offset = self._length.write(parts, offset, count)
-        if self._single:
-            if 0 < count <= _CHUNK:
-                packer = self._packer(offset, count)
-                parts.append(packer.pack(*elements))
-                return offset + packer.size
-            flat = iter(elements)
-        elif self._element.flat:
-            flat = chain.from_iterable(elements)
-        else:
-            flat = chain.from_iterable(map(self._element.flatten, elements))
+        is_flat, flatten = self._element.flat, self._element.flatten
+        rest = iter(elements)
         while count > 0:
-            packer = self._packer(offset, min(count, _CHUNK))
-            if count <= _CHUNK:
-                parts.append(packer.pack(*flat))
+            part = min(count, _CHUNK)
+            packer = self._packer(offset, part)
+            if self._single:
+                parts.append(packer.pack(*islice(rest, part)))
             else:
-                parts.append(packer.pack(*islice(flat, _CHUNK * self._width)))
+                numbers: list[Any] = []
+                for element in islice(rest, part):
+                    numbers.extend(element if is_flat else flatten(element))
+                parts.append(packer.pack(*numbers))
             offset += packer.size
-            count -= _CHUNK
+            count -= part
         return offset
 
     def read(self, data: Data, offset: int, out: list[Any]) -> int:

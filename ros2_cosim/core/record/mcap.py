@@ -25,6 +25,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Final, NamedTuple
 
+from ros2_cosim.core.kernel.trace import PackedPair
 from ros2_cosim.core.record.packing import pack
 
 MAGIC = b"\x89MCAP0\r\n"
@@ -44,7 +45,10 @@ SUMMARY_OFFSET: Final = 0x0E
 DATA_END: Final = 0x0F
 
 RECORD = struct.Struct("<BQ")
-_MESSAGE: Final = struct.Struct("<BQHIQQ").pack
+#: How a message begins: sort, length and channel, then its sequence number and twice its stamp.
+_MESSAGE: Final = struct.Struct("<BQH").pack
+_TIMES: Final = PackedPair(b"", "<IQ")
+_STAMP_AT: Final = 4
 #: What a message takes in a chunk beside its data.
 MESSAGE_BYTES: Final = 31
 CHUNK_HEAD = struct.Struct("<QQQI")
@@ -100,6 +104,21 @@ class _ChunkEntry(NamedTuple):
     index_length: int
 
 
+class _Open:
+    """The messages of a channel in the open chunk.
+
+    :ivar entries: stamp and place of each
+    :ivar head: how a message of ``size`` bytes begins
+    """
+
+    __slots__ = ("entries", "head", "size")
+
+    def __init__(self) -> None:
+        self.entries: list[int] = []
+        self.head = b""
+        self.size = -1
+
+
 class McapWriter:
     """Writes one MCAP file; messages are to come in the order of their stamps.
 
@@ -132,7 +151,7 @@ class McapWriter:
         #: Pieces of the open chunk, and how many bytes they are.
         self._chunk: list[bytes] = []
         self._size = 0
-        self._index: dict[int, list[int]] = {}
+        self._index: dict[int, _Open] = {}
         self._start = self._end = 0
         self.counts: dict[int, int] = {}
         self.first_stamp: int | None = None
@@ -178,17 +197,24 @@ class McapWriter:
 
     def write(self, channel: int, seq: int, stamp: int, data: bytes) -> None:
         """Add a message to the open chunk."""
-        entries = self._index.get(channel)
-        if entries is None:
-            entries = self._index[channel] = []
+        opened = self._index.get(channel)
+        if opened is None:
+            opened = self._index[channel] = _Open()
         if not self._size:
             self._start = stamp
         self._end = stamp
-        entries.append(stamp)
-        entries.append(self._size)
+        opened.entries.append(stamp)
+        opened.entries.append(self._size)
         size = len(data)
-        self._chunk.append(_MESSAGE(MESSAGE, 22 + size, channel, seq & 0xFFFFFFFF, stamp, stamp))
-        self._chunk.append(data)
+        if size != opened.size:
+            opened.size = size
+            opened.head = _MESSAGE(MESSAGE, 22 + size, channel)
+        times = _TIMES.of(seq & 0xFFFFFFFF, stamp)
+        chunk = self._chunk
+        chunk.append(opened.head)
+        chunk.append(times)
+        chunk.append(times[_STAMP_AT:])
+        chunk.append(data)
         self._size += MESSAGE_BYTES + size
 
     def write_while(
@@ -237,7 +263,9 @@ class McapWriter:
         index = bytearray()
         places: dict[int, tuple[int, int]] = {}
         for channel in sorted(self._index):
-            entries = self._index[channel]
+            entries = self._index[channel].entries
+            if not entries:
+                continue
             count = len(entries)
             places[channel] = place + length + len(index), count // 2
             index += _INDEX_HEAD.pack(MESSAGE_INDEX, 6 + 8 * count, channel, 8 * count)
@@ -263,7 +291,8 @@ class McapWriter:
         """Forget the messages that are not in the file."""
         self._chunk.clear()
         self._size = 0
-        self._index.clear()
+        for opened in self._index.values():
+            opened.entries.clear()
 
     def drop_last_chunk(self) -> None:
         """Take the last chunk, and an index behind it, out of the file."""

@@ -24,7 +24,8 @@ class _Seen:
     """A box within reach, in the sensor's frame; its directions are worked out when needed."""
 
     __slots__ = (
-        "_directions", "around", "corners", "inside", "is_ahead", "is_behind", "number", "square",
+        "_high", "_is_known", "_low", "around", "corners", "inside", "is_ahead", "is_behind",
+        "number", "square",
     )  # fmt: skip
 
     def __init__(self, number: int, corners: Corners) -> None:
@@ -34,13 +35,15 @@ class _Seen:
         self.inside = False  # some of it lies within range and opening angle
         self.around = False  # the sensor lies in the box
         self.is_ahead = self.is_behind = False  # all of it lies ahead of or behind the sensor
-        self._directions: tuple[float, float] | None = None
+        self._is_known = False
+        self._low = self._high = 0.0
 
     def directions(self) -> tuple[float, float]:
         """The directions that it covers, counter-clockwise from the first to the second."""
-        if self._directions is None:
-            self._directions = self._covered()
-        return self._directions
+        if not self._is_known:
+            self._low, self._high = self._covered()
+            self._is_known = True
+        return self._low, self._high
 
     def _covered(self) -> tuple[float, float]:
         if self.around:

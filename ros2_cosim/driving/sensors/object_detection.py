@@ -19,6 +19,8 @@ from ros2_cosim.world.geometry.vehicle_info import VehicleInfo
 
 #: Margin with which objects beyond the range are left out early [m].
 _MORE_REACH: Final = 1.0
+#: Compiled, a constant of the module need not be looked for.
+_DETECTED: Final = DetectedObject
 
 
 class Detector:
@@ -72,7 +74,7 @@ class Detector:
         self._streams: dict[int, RandomStream] = {}
         self._static: StaticObjects | None = None
         self._static_boxes: list[LaneBox] = []
-        self._static_ids: list[tuple[int, int]] = []
+        self._static_ids: list[Any] = []
 
     def detect(self, latest: Mapping[str, Sample | None]) -> ObjectList:
         """Look once; an empty list while the own odometry is missing.
@@ -116,11 +118,11 @@ class Detector:
                 found.insert(at, item)
         return ObjectList(tuple(found))
 
-    def _others(self, ego: LaneBox, look: Sighting) -> tuple[list[LaneBox], list[tuple[int, int]]]:
+    def _others(self, ego: LaneBox, look: Sighting) -> tuple[list[LaneBox], list[Any]]:
         """The other vehicles that may be in reach, and their identities."""
         reach = self._view.reach + abs(self._ahead) + abs(self._left) + _MORE_REACH
         boxes: list[LaneBox] = []
-        identities: list[tuple[int, int]] = []
+        identities: list[Any] = []
         own: int = self._own.id
         for number in look.near(ego.x, ego.y, reach):
             box = look.boxes[number]
@@ -128,7 +130,8 @@ class Detector:
             limit = reach + box.length + box.width
             if dx * dx + dy * dy <= limit * limit:
                 identity = look.identities[number]
-                if identity[0] != own:
+                known: int = identity[0]
+                if known != own:
                     boxes.append(box)
                     identities.append(identity)
         return boxes, identities
@@ -138,7 +141,7 @@ class Detector:
         ego: LaneBox,
         users: RoadUsers,
         boxes: list[LaneBox],
-        identities: list[tuple[int, int]],
+        identities: list[Any],
     ) -> None:
         """Add the vehicles that are not participants', as far as they may be in reach."""
         before = self._user_hints
@@ -185,7 +188,7 @@ class Detector:
         if not detected:
             return None
         return NEW(
-            DetectedObject,
+            _DETECTED,
             (
                 identity, classification, distance, relative, offset, box.length, box.width,
                 probability,

@@ -181,8 +181,9 @@ class InProcessWorld:
     def control(self, actor: int, throttle: float, steer: float, brake: float) -> None:
         """Set controls, limited to their ranges as the server limits them."""
         throttle, steer, brake = _narrow((throttle, steer, brake))
-        pedals = min(1.0, abs(throttle)), min(1.0, max(-1.0, steer)), min(1.0, max(0.0, brake))
-        values = *pedals, False, throttle < 0.0, False, 0
+        is_reverse, throttle = throttle < 0.0, min(1.0, abs(throttle))
+        steer, brake = min(1.0, max(-1.0, steer)), min(1.0, max(0.0, brake))
+        values = throttle, steer, brake, False, is_reverse, False, 0
         self.world.apply_control(actor, NEW(VehicleControl, values))
 
     def tick(self) -> None:

@@ -33,6 +33,12 @@ class VehicleReading(NamedTuple):
     acceleration: Acceleration
 
 
+#: Compiled, constants of a module need not be looked for.
+_ODOMETRY: Final = Odometry
+_ACCELERATION: Final = Acceleration
+_READING: Final = VehicleReading
+
+
 def reading(motion: Motion, body: Body) -> VehicleReading:
     """State of a vehicle with the given box."""
     (x, y, z, pitch, yaw, roll), (vx, vy, vz), (wx, wy, wz), (ax, ay, az) = motion
@@ -54,8 +60,8 @@ def reading_of(numbers: Numbers, body: Body) -> VehicleReading:
     vx, vy, vz = frames.body_to_world(to_body, frames.vector_to_ros(vx, vy, vz))
     wx, wy, wz = frames.body_to_world(to_body, frames.angular_velocity_degrees_to_ros(wx, wy, wz))
     ax, ay, az = frames.body_to_world(to_body, frames.vector_to_ros(ax, ay, az))
-    odometry = NEW(Odometry, (x, y, z, qx, qy, qz, qw, vx, vy, vz, wx, wy, wz))
-    return NEW(VehicleReading, (odometry, NEW(Acceleration, (ax, ay, az))))
+    odometry = NEW(_ODOMETRY, (x, y, z, qx, qy, qz, qw, vx, vy, vz, wx, wy, wz))
+    return NEW(_READING, (odometry, NEW(_ACCELERATION, (ax, ay, az))))
 
 
 def road_user(number: int, motion: Motion, body: Body) -> RoadUser:

@@ -12,6 +12,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
 from ros2_cosim.core.kernel.model import Report
+from ros2_cosim.core.kernel.named_tuples import NEW
 from ros2_cosim.core.kernel.participant import Step
 from ros2_cosim.core.messages.records import CollisionEvent, ControlCommand, Odometry
 from ros2_cosim.core.scene.entities import EntityCommand, packed, unpacked
@@ -122,7 +123,7 @@ class SceneRun:
         steer = command.steer if name in self._steered else None
         if has_no_pedals(command):  # they depend on the speed
             return ActorCommand(*self._scene.pedals(name, command.acceleration), steer)
-        meant = ActorCommand(throttle, brake, steer)
+        meant = NEW(ActorCommand, (throttle, brake, steer))
         self._known.commands[name] = command, meant
         return meant
 

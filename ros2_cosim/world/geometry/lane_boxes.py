@@ -168,7 +168,8 @@ class Sighting:
         self.before = before
         self.positions = positions
         self.boxes: list[LaneBox] = []
-        self.identities: list[tuple[int, int]] = []
+        # Compiled, a tuple of numbers would be taken apart and made anew by each that reads it.
+        self.identities: list[Any] = []
         self._grids: dict[float, _Grid] = {}
 
     def near(self, x: float, y: float, reach: float) -> list[int]:

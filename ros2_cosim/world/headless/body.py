@@ -10,6 +10,7 @@ from dataclasses import replace
 from typing import Final, NamedTuple
 
 from ros2_cosim.core.kernel.exactmath import PI, atan, degrees, radians, sincos
+from ros2_cosim.core.kernel.named_tuples import NEW
 from ros2_cosim.world.geometry import frames
 from ros2_cosim.world.headless.blueprints import Blueprint
 from ros2_cosim.world.headless.contact import OrientedBox
@@ -426,9 +427,8 @@ class VehicleBody:
             hand_brake = False
         self._control = None if varies else control
         self._commanded_at = speed
-        # In half the time of a call of the class.
         values = throttle, brake, frames.steer_to_ros(steer), reverse, hand_brake
-        self._command = tuple.__new__(ActuatorCommand, values)
+        self._command = NEW(ActuatorCommand, values)
         return self._command
 
     def push(self, dx: float, dy: float, dvx: float, dvy: float) -> None:

@@ -61,7 +61,8 @@ class StandingBoxes:
             hull = box_at(thing.pose, thing.half)
             at = network.project(hull.x, hull.y, z=thing.pose.location.z)
             # A file may name things that are in the way: signs above the road, areas on it.
-            if at.lane_id == 0 or not _is_driven(network, at.road_id, at.s, at.lane_id):
+            section = network.roads[at.road_id].lanes.section(at.s)
+            if not section.is_driven(at.lane_id):
                 self._add(thing, hull)
 
     def take(self, boxes: Iterable[tuple[Thing, OrientedBox]]) -> None:
@@ -128,11 +129,4 @@ class StandingBoxes:
         right, left = lanes.edges(s)
         if t - half < right - _MARGIN or t + half > left + _MARGIN:
             return True
-        return not _is_driven(self._network, road_id, s, lane_id)
-
-
-def _is_driven(network: RoadNetwork, road_id: int, s: float, lane_id: int) -> bool:
-    lane = network.roads[road_id].lanes.section(s).lanes.get(lane_id)
-    return lane is not None and (
-        lane.type == "driving" or lane.type not in ("sidewalk", "none", "border", "median")
-    )
+        return not lanes.section(s).is_driven(lane_id)

@@ -15,6 +15,8 @@ from ros2_cosim.world.road.elements import RoadError
 
 # Lane id of a position outside all lanes (id 0 is the line between the sides).
 OFF_ROAD: Final = 0
+#: Lanes beside those that vehicles drive on.
+_NOT_DRIVEN: Final = ("sidewalk", "none", "border", "median")
 
 
 class RoadMark(NamedTuple):
@@ -48,12 +50,14 @@ class _Side:
     Where no width changes along the section, the borders are found once.
     """
 
-    __slots__ = ("_lanes", "fixed")
+    __slots__ = ("_fixed_width", "_lanes", "fixed")
 
     def __init__(self, lanes: Sequence[Lane]) -> None:
         self._lanes = lanes
         self.fixed: list[tuple[int, float, float]] | None = None
+        self._fixed_width: float | None = None
         if all(lane.width.constant is not None for lane in lanes):
+            self._fixed_width = self.width(0.0)
             self.fixed = self.all_borders(0.0)
 
     def all_borders(self, ds: float) -> list[tuple[int, float, float]]:
@@ -66,6 +70,13 @@ class _Side:
             found.append((lane.id, inner, outer))
         return found
 
+    def width(self, ds: float) -> float:
+        """Of all its lanes [m]."""
+        if self._fixed_width is not None:
+            return self._fixed_width
+        found = self.all_borders(ds)
+        return found[-1][2] if found else 0.0
+
     def borders(self, lane_id: int, ds: float) -> tuple[float, float]:
         """Inner and outer border of a lane; RoadError if it does not lie on this side."""
         for found, inner, outer in self.fixed or self.all_borders(ds):
@@ -77,7 +88,9 @@ class _Side:
 class LaneSection:
     """The lanes between two stations; they neither begin nor end inside."""
 
-    __slots__ = ("_left", "_right", "centre_marks", "end", "fixed_centres", "lanes", "start")
+    __slots__ = (
+        "_driven", "_fixed_centres", "_left", "_right", "centre_marks", "end", "lanes", "start",
+    )  # fmt: skip
 
     def __init__(
         self,
@@ -93,10 +106,19 @@ class LaneSection:
         self._left = _Side([lanes[i] for i in sorted(i for i in lanes if i > 0)])
         self._right = _Side([lanes[i] for i in sorted((i for i in lanes if i < 0), reverse=True)])
         #: Distance of the centre from lane 0, negative to the right, where widths are fixed.
-        self.fixed_centres: dict[int, float] = {}
+        self._fixed_centres: dict[int, float] = {}
         for side, sign in ((self._left, 1.0), (self._right, -1.0)):
             for lane_id, inner, outer in side.fixed or ():
-                self.fixed_centres[lane_id] = sign * (0.5 * (inner + outer))
+                self._fixed_centres[_key(lane_id)] = sign * (0.5 * (inner + outer))
+        self._driven = {_key(i) for i, lane in lanes.items() if lane.type not in _NOT_DRIVEN}
+
+    def is_driven(self, lane_id: int) -> bool:
+        """Whether vehicles drive or may stand on a lane."""
+        return _key(lane_id) in self._driven
+
+    def fixed_centre(self, lane_id: int) -> float | None:
+        """Distance of a lane's centre from lane 0, negative to the right; None: it varies."""
+        return self._fixed_centres.get(_key(lane_id))
 
     def width(self, lane_id: int, s: float) -> float:
         """Width of a lane at station s [m]."""
@@ -120,7 +142,7 @@ class LaneSection:
 
     def centre_slope(self, lane_id: int, s: float) -> float:
         """Change of the centre's distance from lane 0 along the section."""
-        if lane_id in self.fixed_centres:
+        if self.fixed_centre(lane_id) is not None:
             return 0.0
         ds, step = s - self.start, 1 if lane_id > 0 else -1
         slope = 0.5 * self.lanes[lane_id].width.slope(ds)
@@ -131,9 +153,7 @@ class LaneSection:
     def edges(self, s: float) -> tuple[float, float]:
         """Right (not positive) and left (not negative) end of all lanes, from lane 0 [m]."""
         ds = s - self.start
-        left = self._left.fixed or self._left.all_borders(ds)
-        right = self._right.fixed or self._right.all_borders(ds)
-        return 0.0 - (right[-1][2] if right else 0.0), left[-1][2] if left else 0.0
+        return 0.0 - self._right.width(ds), self._left.width(ds)
 
     def off_centre(self, t: float, s: float, lane_type: str) -> float | None:
         """Distance of t from the nearest centre of a lane of a type, None if there is none."""
@@ -185,7 +205,7 @@ class Lanes:
 
     def centre(self, lane_id: int, s: float) -> float:
         """Lateral position t of a lane's centre; RoadError if there is no such lane."""
-        fixed = self.sections[piece_at(self._starts, s)].fixed_centres.get(lane_id)
+        fixed = self.sections[piece_at(self._starts, s)].fixed_centre(lane_id)
         if fixed is not None:
             return self._offset.value(s) + fixed
         inner, outer = self._known(lane_id, s).borders(lane_id, s)
@@ -210,3 +230,8 @@ class Lanes:
     def off_centre(self, s: float, t: float, lane_type: str) -> float | None:
         """Distance of t from the nearest centre of a lane of a type, None if there is none."""
         return self.section(s).off_centre(t - self._offset.value(s), s, lane_type)
+
+
+def _key(lane_id: int) -> int:
+    """A lane in a dict: -1 and -2 have one hash, and to tell them apart takes a dozen looks."""
+    return 2 * lane_id + 1

@@ -58,6 +58,10 @@ class RoadPosition(NamedTuple):
     heading: float
 
 
+#: Compiled, a constant of the module need not be looked for.
+_POSITION: Final = RoadPosition
+
+
 class LanePoint(NamedTuple):
     """A point of a lane's centre line; ``heading`` [rad] is the driving direction."""
 
@@ -409,7 +413,7 @@ class RoadNetwork:
         :raises RoadError: the roads of a and b are not linked
         """
         if not self.junctions:
-            return self._stations.distance(self.roads, a.road_id, a.s, a.t, b.road_id, b.s, b.t)
+            return self._stations.distance(a.road_id, a.s, a.t, b.road_id, b.s, b.t)
         # b ahead of a, and b behind a.
         found: list[float] = []
         for along in _directions(a.lane_id):
@@ -632,7 +636,7 @@ def _gap(road: Road, forward: bool, other: Road, at_start: bool) -> float:
 
 def _position(road: Road, foot: Foot) -> RoadPosition:
     s, t, heading = foot
-    return NEW(RoadPosition, (road.id, s, t, road.lanes.lane_at(s, t), wrap_angle(heading)))
+    return NEW(_POSITION, (road.id, s, t, road.lanes.lane_at(s, t), wrap_angle(heading)))
 
 
 def _sides(orientation: str) -> tuple[LaneRange, ...]:

@@ -10,7 +10,7 @@ wrapped; ``project`` finds the foot of a point. Curvature [1/m] is positive to t
 from __future__ import annotations
 
 from bisect import bisect_right
-from math import floor, nan
+from math import floor, inf, nan
 from typing import Final, NamedTuple
 
 from ros2_cosim.core.kernel.exactmath import TWO_PI, atan2, sincos, sqrt
@@ -410,11 +410,10 @@ class Poly3(PlanElement):
 class ReferenceLine:
     """The elements of one road in a row, addressed by the station s in [0, length].
 
-    Element i begins at station ``_starts[i]``; the element of a station is
-    ``piece_at(_starts, s)``.
+    Element i begins at station ``_starts[i]``; the element of a station is ``_piece(s)``.
     """
 
-    __slots__ = ("_elements", "_starts", "_turns", "length")
+    __slots__ = ("_elements", "_found", "_starts", "_turns", "length")
 
     def __init__(self, elements: list[PlanElement]) -> None:
         self._elements = elements
@@ -428,6 +427,18 @@ class ReferenceLine:
             s += element.length
             turn += element.turn(element.length)
         self.length = s
+        #: The element that was found last, from where to where. One object: there may be threads.
+        self._found: tuple[int, float, float] = (0, 0.0, 0.0)
+
+    def _piece(self, s: float) -> int:
+        """The element of a station; the one found last has most of those asked for."""
+        i, low, high = self._found
+        if low <= s < high:
+            return i
+        starts = self._starts
+        i = piece_at(starts, s)
+        self._found = i, starts[i] if i > 0 else -inf, starts[i + 1] if i + 1 < len(starts) else inf
+        return i
 
     def frame(self, s: float) -> Frame:
         """(x, y, cos, sin, curvature) at a station.
@@ -435,7 +446,7 @@ class ReferenceLine:
         Beyond the ends the first or last element is continued.
         """
         starts = self._starts
-        i = piece_at(starts, s)
+        i = self._piece(s)
         return self._elements[i].frame(s - starts[i])
 
     def project(self, x: float, y: float, guess: float) -> Foot:
@@ -444,7 +455,7 @@ class ReferenceLine:
         A station outside [0, length] is only roughly known. NaN: see ``PlanElement``.
         """
         elements, starts = self._elements, self._starts
-        i = piece_at(starts, guess)
+        i = self._piece(guess)
         came = 0
         while True:
             element = elements[i]
@@ -469,11 +480,11 @@ class ReferenceLine:
 
     def heading(self, s: float) -> float:
         """Heading at a station [rad], not wrapped."""
-        i = piece_at(self._starts, s)
+        i = self._piece(s)
         element = self._elements[i]
         return element.heading + element.turn(s - self._starts[i])
 
     def turn(self, s: float) -> float:
         """Integral of the curvature from 0 to s [rad]."""
-        i = piece_at(self._starts, s)
+        i = self._piece(s)
         return self._turns[i] + self._elements[i].turn(s - self._starts[i])

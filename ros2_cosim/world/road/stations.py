@@ -7,27 +7,45 @@ Distances along several roads are then one subtraction.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import NamedTuple
 
 from ros2_cosim.world.road.elements import RoadError
 from ros2_cosim.world.road.opendrive import Road, RoadLink
+from ros2_cosim.world.road.plan_view import ReferenceLine
 
 
-class _Place(NamedTuple):
+class _Place:
     """Where a road lies on its chain; ``along`` is False if it is passed from end to start."""
 
-    chain: int
-    along: bool
-    station: float
-    turn: float
+    __slots__ = ("along", "chain", "line", "station", "turn")
+
+    def __init__(
+        self, line: ReferenceLine, chain: int, along: bool, station: float, turn: float
+    ) -> None:
+        self.line = line
+        self.chain = chain
+        self.along = along
+        self.station = station
+        self.turn = turn
+
+    def station_at(self, s: float) -> float:
+        """Of a station of the road on the chain."""
+        return self.station + (s if self.along else self.line.length - s)
+
+    def turn_at(self, s: float) -> float:
+        """From the begin of the chain to a station of the road."""
+        line = self.line
+        return self.turn + (line.turn(s) if self.along else line.turn(s) - line.turn(line.length))
 
 
-class _Chain(NamedTuple):
+class _Chain:
     """Length and total turn of a chain; only meaningful for closed ones."""
 
-    closed: bool
-    length: float
-    turn: float
+    __slots__ = ("closed", "length", "turn")
+
+    def __init__(self, closed: bool, length: float, turn: float) -> None:
+        self.closed = closed
+        self.length = length
+        self.turn = turn
 
 
 class Stations:
@@ -52,7 +70,7 @@ class Stations:
         while current is not None:
             current_id, along = current
             road = roads[current_id]
-            self._places[current_id] = _Place(chain, along, station, turn)
+            self._places[current_id] = _Place(road.line, chain, along, station, turn)
             station += road.length
             total = road.line.turn(road.length)
             turn += total if along else -total
@@ -75,21 +93,15 @@ class Stations:
             seen.add(before[0])
 
     def distance(
-        self,
-        roads: Mapping[int, Road],
-        a_id: int,
-        a_s: float,
-        a_t: float,
-        b_id: int,
-        b_s: float,
-        b_t: float,
+        self, a_id: int, a_s: float, a_t: float, b_id: int, b_s: float, b_t: float
     ) -> float:
         """Way from a to b at their mean lateral position, positive towards larger s of a."""
-        a, b = self._places[a_id], self._places[b_id]
+        a = self._places[a_id]
+        b = a if b_id == a_id else self._places[b_id]
         if a.chain != b.chain:
             raise RoadError(f"roads {a_id} and {b_id} are not linked: no distance between them")
-        length = _station(roads[b_id], b, b_s) - _station(roads[a_id], a, a_s)
-        turn = _turn(roads[b_id], b, b_s) - _turn(roads[a_id], a, a_s)
+        length = b.station_at(b_s) - a.station_at(a_s)
+        turn = b.turn_at(b_s) - a.turn_at(a_s)
         chain = self._chains[a.chain]
         if chain.closed:
             if length > 0.5 * chain.length:
@@ -103,12 +115,3 @@ class Stations:
 
 def _follow(link: RoadLink | None) -> tuple[int, bool] | None:
     return None if link is None else (link.road_id, link.at_start)
-
-
-def _station(road: Road, place: _Place, s: float) -> float:
-    return place.station + (s if place.along else road.length - s)
-
-
-def _turn(road: Road, place: _Place, s: float) -> float:
-    line = road.line
-    return place.turn + (line.turn(s) if place.along else line.turn(s) - line.turn(line.length))
