@@ -20,9 +20,13 @@ from rosbags.typesys import Stores, get_typestore
 
 from buildtools.count_house import walk
 from ros2_cosim.core.documents.former_keys import FORMER_KEYS
+from ros2_cosim.core.documents.installed import PACKAGE
 from ros2_cosim.core.faults.kinds import fault_kinds
 from ros2_cosim.core.faults.settings import FaultSettings
+from ros2_cosim.core.messages.catalogue import DEFAULT
+from ros2_cosim.core.messages.definitions import key_of, read_anew
 from ros2_cosim.core.realtime.settings import CouplingSettings, RuleSettings
+from ros2_cosim.core.record.bag import definitions_of, described_anew
 from ros2_cosim.core.record.realtime_summary import RealtimeSummary
 from ros2_cosim.core.record.summary import Summary
 from ros2_cosim.core.run.removed import REMOVED
@@ -53,7 +57,8 @@ DOCS = ROOT / "docs"
 REFERENCE = DOCS / "reference.md"
 CHANGELOG = ROOT / "CHANGELOG.md"
 SCHEMA = ROOT / "config" / "scenario.schema.json"
-JAZZY = ROOT / "ros2_cosim" / "core" / "messages" / "jazzy_types.json"
+MESSAGES = ROOT / "ros2_cosim" / "core" / "messages"
+JAZZY, READ = MESSAGES / "jazzy_types.json", MESSAGES / "read_types.json"
 #: Where the pages say more of an option.
 SEE = {
     "--arrivals": "realtime.md#repeating-a-run",
@@ -167,7 +172,7 @@ def generated() -> dict[Path, str]:
         for name, content in of_page.items():
             texts[page] = _between(texts[page], name, content)
     content = json.dumps(scenario_schema(), indent=1, sort_keys=True) + "\n"
-    return {**texts, SCHEMA: content, JAZZY: jazzy_types()}
+    return {**texts, SCHEMA: content, JAZZY: jazzy_types(), READ: read_types()}
 
 
 def jazzy_types() -> str:
@@ -179,6 +184,23 @@ def jazzy_types() -> str:
         for name in store.fielddefs
     }
     return json.dumps(texts, indent=1, sort_keys=True) + "\n"
+
+
+def read_types() -> str:
+    """What ``rosbags`` makes of the project's message types, and of those that they are built of.
+
+    Of standard types there are two texts, with the same fields: the installed one, and Jazzy's.
+    """
+    fields, descriptions = {}, {}
+    own = (f"{PACKAGE}/msg/{path.stem}" for path in (ROOT / "msg").glob("*.msg"))
+    names = {part for name in (*DEFAULT, *own) for part in DEFAULT.definitions(name)}
+    for name in sorted(names):
+        texts = definitions_of(name, DEFAULT)
+        descriptions[key_of(texts)] = described_anew(name, texts)
+        for text in texts[name], DEFAULT.definitions(name)[name]:
+            fields[key_of({name: text})] = read_anew(name, text)
+    read = {"fields": fields, "descriptions": descriptions}
+    return json.dumps(read, indent=1, sort_keys=True) + "\n"
 
 
 def laws_table() -> str:

@@ -16,6 +16,7 @@ from ros2_cosim.core.kernel.errors import ConfigurationError
 from ros2_cosim.core.messages import catalogue, definitions, records
 from ros2_cosim.core.messages.catalogue import Catalogue
 from ros2_cosim.core.messages.definitions import parse_constants, parse_definition
+from ros2_cosim.core.record.bag import describe_types
 
 
 class Hit(NamedTuple):
@@ -66,6 +67,35 @@ def test_importing_the_catalogue_reads_no_message_file() -> None:
         "assert 'rosbags.typesys.stores.ros2_jazzy' not in sys.modules\n"
     )
     subprocess.run([sys.executable, "-c", code], check=True, timeout=60)
+
+
+def test_what_a_bag_needs_of_the_types_of_the_suite_is_recorded() -> None:
+    """``test_reference`` holds the record against what rosbags reads."""
+    code = (
+        "import sys\n"
+        "from ros2_cosim.core.messages.catalogue import DEFAULT\n"
+        "from ros2_cosim.core.record.bag import describe_types\n"
+        "found = describe_types(DEFAULT)\n"
+        "assert all(kind.text and kind.hash for kind in found.values())\n"
+        "assert 'rosbags' not in sys.modules\n"
+    )
+    subprocess.run([sys.executable, "-c", code], check=True, timeout=60)
+
+
+def test_a_definition_other_than_the_recorded_one_is_read() -> None:
+    (text,) = Catalogue().definitions("builtin_interfaces/msg/Time").values()
+    name = "builtin_interfaces/msg/Time"
+    plain = parse_definition(name, text)
+    assert parse_definition(name, f"# of others\n{text}\nuint8 zone\n") == (
+        *plain,
+        definitions.Field("zone", "uint8", definitions.SCALAR),
+    )
+    assert definitions.key_of({name: f"# of others\n{text}"}) == definitions.key_of({name: text})
+    catalogue_of_others = Catalogue()
+    catalogue_of_others.define("toy/msg/Moment", "builtin_interfaces/Time at\nuint8 zone")
+    (described,) = describe_types(["toy/msg/Moment"], catalogue_of_others).values()
+    assert described.text.startswith("builtin_interfaces/Time at\nuint8 zone\n")
+    assert described.hash.startswith("RIHS01_")
 
 
 def test_every_record_of_the_suite_has_a_type() -> None:

@@ -11,7 +11,7 @@ from buildtools.net_lines import of_text, of_wings
 #: in a commit of its own, which says in one sentence why; lower it when something goes.
 BUDGET = {
     "cli": 2_915,
-    "core": 25_012,
+    "core": 25_042,
     "dcp": 13_335,
     "driving": 17_795,
     "lab": 8_340,

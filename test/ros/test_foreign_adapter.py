@@ -802,36 +802,38 @@ def test_a_barrier_is_as_many_calls_as_it_takes_looks_and_all_that_came_is_recei
     adapter = adapt(expect="any")
     adapter.connect()
     topics = adapter._topics
-    client: Any = topics._client
     (publisher,) = (found for found in mine.publishers if found.topic_name == WRITTEN)
-    call_async = client.call_async
-    asked: list[int] = []
-    futures: list[Any] = []
+    parts: list[int] = []
+    call = topics._call
 
-    def call(request: Any) -> Any:
-        asked.append(sum(not future.done() for future in futures))
-        futures.append(call_async(request))
-        return futures[-1]
+    def counted(calls: int) -> list[int]:
+        parts.append(calls)
+        return call(calls)
 
-    def take_answers_only(condition: Callable[[], bool], seconds: float = inf) -> None:
-        """As an executor that has looked for messages when none had come yet."""
-        until(lambda: condition() or take_answer())
-
-    def take_answer() -> bool:
-        with client.handle:
-            header, response = client.handle.take_response(client.srv_type.Response)
-        if header is not None:
-            client.get_pending_request(header.request_id.sequence_number).set_result(response)
-        return False
-
-    monkeypatch.setattr(client, "call_async", call)
-    monkeypatch.setattr(topics, "wait_until", take_answers_only)
+    monkeypatch.setattr(topics, "_call", counted)
     for value in (1.0, 2.0):
         publisher.publish(message_class(FLOAT)(data=value))
     topics.barrier(looks)
     # All calls of a part are on their way before the first is answered.
-    assert asked == [*range(8), 0, 1][: looks + 1]
+    assert parts == {0: [1], 1: [2], 2: [3], 9: [8, 2]}[looks]
     assert len(topics.received["sum"]) == 2
+
+
+def test_the_node_has_done_what_it_was_given_when_it_gives_the_answer_before_the_last(
+    opened: ExitStack, adapt: Adapt, mine: Node
+) -> None:
+    opened.enter_context(served(mine))
+    adapter = adapt(expect="any")
+    adapter.connect()
+    topics = adapter._topics
+    client: Any = topics._client
+    client.call_async(topics._request)  # of a former one the answer does not count
+    first, second = topics._call(2)
+    began = time.time_ns()
+    assert first <= second < began
+    assert not any(topics._call(1)[0] < began for _ in range(2))
+    topics.barrier(last=True)
+    assert began < topics.asked_ns < time.time_ns()
 
 
 @pytest.mark.parametrize("accepted", [True, False])

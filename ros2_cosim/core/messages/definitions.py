@@ -4,7 +4,9 @@
 The project's own types are the files in ``msg/``, those of other packages the installed ones.
 Without a ROS installation the standard types of ROS 2 Jazzy still are there, in
 ``jazzy_types.json``. ``rosbags`` reads the texts. It has the standard types, too, from which the
-file is made: but it makes a class of each at every start.
+file is made: but it makes a class of each at every start. What it reads in the definitions of this
+project's types, and of the types that they are built of, is in ``read_types.json``: a short run
+would import it for those alone, which takes a twentieth of its time.
 """
 
 from __future__ import annotations
@@ -12,12 +14,10 @@ from __future__ import annotations
 import json
 import re
 from functools import cache, lru_cache
+from hashlib import sha256
 from pathlib import Path
 from types import MappingProxyType
-from typing import TYPE_CHECKING, NamedTuple
-
-from rosbags.interfaces import Nodetype
-from rosbags.typesys import TypesysError, get_types_from_msg
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 from ros2_cosim.core.documents.files import cause_of
 from ros2_cosim.core.documents.installed import PACKAGE, find_share, share_file
@@ -27,6 +27,8 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from rosbags.interfaces.typing import FieldDesc, Typesdict
+
+    Constants = dict[str, bool | int | float | str]
 
 PRIMITIVES = {
     "bool": "?",
@@ -52,6 +54,8 @@ SEQUENCE = -1
 EMPTY = "uint8 structure_needs_at_least_one_member\n"
 _COMMENT = re.compile(r"\s*(#|$)")
 _WIDE = re.compile(r"(\s*wstring)<=\d+")
+#: Characters of a digest that tell definitions apart.
+_KEY = 16
 _TYPE_NAME = re.compile(r"[a-z][a-z0-9_]*/msg/[A-Z][A-Za-z0-9]*")
 
 
@@ -126,11 +130,57 @@ def types_in(text: str, type_name: str) -> Typesdict:
 
     :raises TypesysError: it does not understand the text
     """
-    # Of the time that comments and the parser take, comments take nearly a half.
-    lines = [line for line in text.splitlines() if not _COMMENT.match(line)]
-    # It does not know the limit of a wide string either, of which only the name is wanted here.
-    lines = [_WIDE.sub(r"\1", line, count=1) for line in lines]
+    from rosbags.typesys import get_types_from_msg
+
+    # It does not know the limit of a wide string, of which only the name is wanted here.
+    lines = [_WIDE.sub(r"\1", line, count=1) for line in _lines(text)]
     return get_types_from_msg("\n".join(lines), type_name)
+
+
+def _lines(text: str) -> list[str]:
+    # Of the time that comments and the parser take, comments take nearly a half.
+    return [line for line in text.splitlines() if not _COMMENT.match(line)]
+
+
+@cache
+def recorded(what: Literal["fields", "descriptions"]) -> Mapping[str, Any]:
+    """What ``rosbags`` has made of the definitions of some types, by :func:`key_of`.
+
+    ``fields``: constants, and fields; ``descriptions``: text with those of all parts, and hash.
+    """
+    path = Path(__file__).with_name("read_types.json")
+    return MappingProxyType(json.loads(path.read_text(encoding="utf-8"))[what])
+
+
+def key_of(texts: Mapping[str, str]) -> str:
+    """The key of what is read in definitions: full type name -> text, comments left out."""
+    plain = [f"{name}\n" + "\n".join(_lines(text)) for name, text in sorted(texts.items())]
+    return sha256("\0".join(plain).encode()).hexdigest()[:_KEY]
+
+
+@lru_cache(maxsize=1024)
+def _read(type_name: str, text: str) -> tuple[Constants, tuple[Field, ...]]:
+    """Constants and fields of a definition.
+
+    :raises ConfigurationError: a line is not understood (names type and line number)
+    """
+    check_type_name(type_name)
+    known = recorded("fields").get(key_of({type_name: text}))
+    if known is None:
+        known = read_anew(type_name, text)
+    return dict(known[0]), tuple(Field(*field) for field in known[1])
+
+
+def read_anew(type_name: str, text: str) -> tuple[Constants, tuple[Field, ...]]:
+    """The same, read by ``rosbags``."""
+    from rosbags.typesys import TypesysError
+
+    try:
+        constants, described = types_in(text, type_name)[type_name]
+    except TypesysError:
+        raise ConfigurationError(f"{type_name}, {_wrong_line(text, type_name)}") from None
+    values = {name: value for name, _, value in constants}
+    return values, tuple(read_field(name, description) for name, description in described)
 
 
 def parse_definition(type_name: str, text: str) -> tuple[Field, ...]:
@@ -140,7 +190,7 @@ def parse_definition(type_name: str, text: str) -> tuple[Field, ...]:
     :param text: the text of the definition, as in a ``.msg`` file
     :raises ConfigurationError: a line is not understood (names type and line number)
     """
-    fields = _fields_in(type_name, text)
+    _, fields = _read(type_name, text)
     names = [field.name for field in fields]
     for field in fields:
         if names.count(field.name) > 1:
@@ -160,26 +210,18 @@ def used_types(type_name: str, text: str) -> set[str]:
 
     :raises ConfigurationError: a line is not understood (names type and line number)
     """
-    return {field.type for field in _fields_in(type_name, text) if "/" in field.type}
+    return {field.type for field in _read(type_name, text)[1] if "/" in field.type}
 
 
-def _fields_in(type_name: str, text: str) -> tuple[Field, ...]:
-    check_type_name(type_name)
-    try:
-        _, described = types_in(text, type_name)[type_name]
-    except TypesysError:
-        raise ConfigurationError(f"{type_name}, {_wrong_line(text, type_name)}") from None
-    return tuple(read_field(name, description) for name, description in described)
-
-
-def parse_constants(type_name: str, text: str) -> dict[str, bool | int | float | str]:
+def parse_constants(type_name: str, text: str) -> Constants:
     """The constants of a definition that :func:`parse_definition` has read: name -> value."""
-    constants, _ = types_in(text, type_name)[type_name]
-    return {name: value for name, _, value in constants}
+    return _read(type_name, text)[0]
 
 
 def read_field(name: str, description: FieldDesc) -> Field:
     """A field from what ``rosbags`` says of it."""
+    from rosbags.interfaces import Nodetype
+
     length, limit = SCALAR, 0
     if description[0] == Nodetype.ARRAY:
         length = description[1][1]
@@ -196,6 +238,8 @@ def read_field(name: str, description: FieldDesc) -> Field:
 
 def _wrong_line(text: str, type_name: str) -> str:
     """The first line that is not a definition when it stands alone."""
+    from rosbags.typesys import TypesysError, get_types_from_msg
+
     for number, line in enumerate(text.splitlines(), start=1):
         try:
             get_types_from_msg(line, type_name)

@@ -24,13 +24,17 @@ from pathlib import Path
 from types import TracebackType
 from typing import Final, NamedTuple
 
-from rosbags.typesys import Stores, get_typestore
-
 from ros2_cosim.core.documents.files import cause_of
 from ros2_cosim.core.kernel.errors import ConfigurationError, StorageError
 from ros2_cosim.core.kernel.time import FOREVER, format_ns
 from ros2_cosim.core.messages.catalogue import DEFAULT, Catalogue
-from ros2_cosim.core.messages.definitions import jazzy_texts, types_in, used_types
+from ros2_cosim.core.messages.definitions import (
+    jazzy_texts,
+    key_of,
+    recorded,
+    types_in,
+    used_types,
+)
 from ros2_cosim.core.record.bag_metadata import (
     LIBRARY,
     METADATA_FILE,
@@ -87,20 +91,38 @@ def describe_types(
 
     :raises ConfigurationError: a type is known to neither
     """
-    store = get_typestore(Stores.EMPTY)
-    result: dict[str, TypeDescription] = {}
+    result = {}
     for name in sorted(set(type_names)):
-        pending = [name]
-        while pending:
-            part = pending.pop()
-            if part not in store.fielddefs:
-                text = jazzy_texts().get(part) or catalogue.definitions(part)[part]
-                # To register a type would make a class of it, for messages that are decoded.
-                store.fielddefs.update(types_in(text, part))
-                pending += used_types(part, text)
-        text, _ = store.generate_msgdef(name, ros_version=2)
-        result[name] = TypeDescription(text, store.hash_rihs01(name))
+        texts = definitions_of(name, catalogue)
+        known = recorded("descriptions").get(key_of(texts))
+        result[name] = TypeDescription(*known) if known else described_anew(name, texts)
     return result
+
+
+def definitions_of(name: str, catalogue: Catalogue) -> dict[str, str]:
+    """Full name -> definition of a type and of all that it is built of, as they are described."""
+    texts: dict[str, str] = {}
+    pending = [name]
+    while pending:
+        part = pending.pop()
+        if part not in texts:
+            texts[part] = jazzy_texts().get(part) or catalogue.definitions(part)[part]
+            pending += used_types(part, texts[part])
+    return texts
+
+
+def described_anew(name: str, texts: Mapping[str, str]) -> TypeDescription:
+    """The description of a message type, made by ``rosbags``.
+
+    :param texts: full name -> definition of this type, and of all that it is built of
+    """
+    from rosbags.typesys import Stores, get_typestore
+
+    store = get_typestore(Stores.EMPTY)
+    for part, text in texts.items():
+        # To register a type would make a class of it, for messages that are decoded.
+        store.fielddefs.update(types_in(text, part))
+    return TypeDescription(store.generate_msgdef(name, ros_version=2)[0], store.hash_rihs01(name))
 
 
 class BagWriter:

@@ -153,7 +153,8 @@ class ForkServer:
     """The fork server of one run; use as a context manager.
 
     :param environment: of the server and of all processes
-    :param modules: what it imports before it copies itself
+    :param modules: what it imports before it copies itself. The module of a process it imports
+        when that is requested: those that were requested before run meanwhile
     :param inherited: open files that the processes inherit
     """
 

@@ -115,10 +115,8 @@ class ProcessGroup:
 
     def __enter__(self) -> ProcessGroup:
         try:
-            modules = sorted({module for p in self._plan if (module := _own_module(p))})
-            if modules and is_usable():
-                modules += self._models
-                server = ForkServer(self._environment, modules, self._inherited)
+            if any(map(_own_module, self._plan)) and is_usable():
+                server = ForkServer(self._environment, self._models, self._inherited)
                 self._server = self._stack.enter_context(server)
             for process in self._plan:
                 if process.name not in self._held:

@@ -16,7 +16,7 @@ import time
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import suppress
 from math import inf
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, cast
 
 import rclpy
 from rclpy.duration import Duration
@@ -32,6 +32,9 @@ from ros2_cosim.ros.node.answers import REPEAT_S, answer_of
 from ros2_cosim.ros.node.writers import ClockWriter, data_qos, message_class, node_of
 
 _POLL_S = 0.1
+#: So long an answer is waited for [ns] before what else has come is taken: before it is so much
+#: that the middleware drops something.
+_CALL_NS = 5_000_000
 #: A client of ROS keeps ten answers.
 _CALLS_AT_ONCE = 8
 #: Larger messages are cut to pieces on the wire: a small request could overtake them.
@@ -157,6 +160,8 @@ class ForeignTopics:
         #: What is waited for: of so many readers and clients.
         self._waits: Any = None
         self._waits_for = 0, 0
+        #: The same, of answers of the barrier alone.
+        self._calls: Any = None
 
     def input_topic(self, port: str) -> str:
         """The private topic that stands for an input topic of the foreign node."""
@@ -357,17 +362,46 @@ class ForeignTopics:
             enough to receive what it published before this call.
         :param last: a call more, right behind the others, receives what those callbacks published
         """
-        assert self._client is not None
         self.asked_ns = time.time_ns()
+        answered: list[int] = []
         for calls in _parts(looks + 1 + last):
-            futures = [self._client.call_async(self._request) for _ in range(calls)]
-            for future in futures:
-                if last and future is futures[-1]:
-                    self.asked_ns = time.time_ns()
-                self.wait_until(future.done)
-                future.result()
+            answered += self._call(calls)
+        if last:
+            self.asked_ns = answered[-2]
         self._take_what_came()
         self._take_answers()
+
+    def _call(self, calls: int) -> list[int]:
+        """Call the node so many times at once; wall time [ns] at which it gave each answer.
+
+        What else comes meanwhile is taken later: to wake up for it takes time from the node.
+        """
+        client: Any = self._client
+        handle, kind = client.handle, client.srv_type.Response
+        if self._calls is None:
+            self._calls = self._wait_set(0, 1)
+        answered: list[int] = []
+        with handle:
+            numbers = [handle.send_request(self._request) for _ in range(calls)]
+            while len(answered) < calls:
+                self._check()
+                self._calls.clear_entities()
+                self._calls.add_client(handle)
+                self._calls.wait(_CALL_NS)
+                before = len(answered)
+                while (header := handle.take_response(kind)[0]) is not None:
+                    # Asked once more, a former one may not have been waited for any longer.
+                    if header.request_id.sequence_number in numbers:
+                        answered.append(int(header.source_timestamp))
+                if len(answered) == before:
+                    self._take_what_came()
+                    if not rclpy.ok():
+                        raise KeyboardInterrupt
+        return answered
+
+    def _wait_set(self, readers: int, clients: int) -> Any:
+        context = self.node.context.handle
+        return rclpy_implementation.WaitSet(readers, 0, 0, clients, 0, 0, context)
 
     def _take_what_came(self) -> None:
         """Receive what came before an answer; this side, too, looks at one after the other."""
@@ -390,10 +424,11 @@ class ForeignTopics:
                 raise KeyboardInterrupt
 
     def listen(
-        self, type_: Any, topic: str, receive: Callable[[Any], None], qos: QoSProfile
+        self, type_: Any, topic: str, receive: Callable[[bytes], None], qos: QoSProfile
     ) -> None:
-        """Read a topic, too, while waiting."""
-        reader = self.node.create_subscription(type_, topic, receive, qos)
+        """Read the bytes of a topic, too, while waiting."""
+        # rclpy's types lack the raw message.
+        reader = self.node.create_subscription(type_, topic, cast(Any, receive), qos, raw=True)
         self._readers.append((reader, lambda message, _: receive(message)))
 
     def _look(self) -> None:
@@ -405,10 +440,7 @@ class ForeignTopics:
         clients: list[Any] = list(self.node.clients)
         sizes = len(self._readers), len(clients)
         if self._waits is None or self._waits_for != sizes:
-            count, calls = sizes
-            context = self.node.context.handle
-            self._waits = rclpy_implementation.WaitSet(count, 0, 0, calls, 0, 0, context)
-            self._waits_for = sizes
+            self._waits, self._waits_for = self._wait_set(*sizes), sizes
         self._waits.clear_entities()
         for reader, _ in self._readers:
             self._waits.add_subscription(reader.handle)
@@ -432,7 +464,7 @@ class ForeignTopics:
     def close(self) -> None:
         """Leave the ROS graph."""
         if rclpy.ok():
-            self._waits = None
+            self._waits = self._calls = None
             self.node.destroy_node()
 
     def _receiver(self, port: str) -> Callable[[bytes, dict[str, Any]], None]:

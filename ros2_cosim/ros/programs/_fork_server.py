@@ -75,13 +75,15 @@ def main(starter: int | None = None) -> int:
         request, files, _, _ = socket.recv_fds(link, REQUEST_LIMIT, FILES_LIMIT)
         if not request:
             return 0
+        module, arguments, addresses = json.loads(request)
+        # Those that were requested before run while this one is imported.
+        _import(module)
         hold, go_on = os.pipe()
         middle = os.fork()
         if middle == 0:
             if os.fork():
                 os._exit(0)
             os.close(go_on)
-            module, arguments, addresses = json.loads(request)
             for (kind, host, port), descriptor in zip(addresses, files[1:], strict=True):
                 INHERITED.offer(kind, host, port, descriptor)
             _become(module, arguments, files[0], link, starter, hold)
@@ -93,10 +95,9 @@ def main(starter: int | None = None) -> int:
 
 
 def prepare(modules: Sequence[str]) -> None:
-    """Import and read everything; the node reports what is missing or wrong."""
+    """Import and read what all nodes need; the node reports what is missing or wrong."""
     for name in (*_MODULES, *modules):
-        with contextlib.suppress(ImportError):
-            importlib.import_module(name)
+        _import(name)
     with contextlib.suppress(ImportError):
         _load_type_supports()
     all_offered()
@@ -105,8 +106,13 @@ def prepare(modules: Sequence[str]) -> None:
         own = share_file("msg/Horizon.msg").parent.glob("*.msg")
         for name in (*_TYPES, *(f"{PACKAGE}/msg/{path.stem}" for path in own)):
             find_definition(name)
+    gc.freeze()
+
+
+def _import(module: str) -> None:
+    with contextlib.suppress(Exception):
+        importlib.import_module(module)
     # The garbage collector would touch, and so copy, the pages that all processes share.
-    gc.collect()
     gc.freeze()
 
 
