@@ -108,6 +108,20 @@ def test_clients_turn_as_fast_as_in_carla(speed: float, turned: float) -> None:
     assert rate / measured == pytest.approx(turned / speed, rel=0.03)
 
 
+@pytest.mark.parametrize(("steer", "drift"), [(0.065, 0.01002), (0.45, 0.01035)])
+def test_rear_axles_of_clients_drift_as_in_carla(steer: float, drift: float) -> None:
+    """Over the speed squared and the yaw rate, at 8 m/s: what CARLA 0.9.15 did with its MKZ 2020.
+
+    At 1 to 2 and at 8 to 11 m/s^2: VennIntelligence/jev-drive 24deb895,
+    todos/2026-09-23-controller-next/lateral-physics.md.
+    """
+    drive, speed, rate = _circle("lincoln.mkz_2017", 8.0, steer)
+    p, vehicle = drive.body.parameters, drive.body._vehicle
+    assert speed * rate == pytest.approx(1.5 if steer < 0.1 else 9.5, rel=0.2)
+    sideways = abs(vehicle.vy - p.rear_axle * vehicle.yaw_rate)
+    assert sideways / (speed * speed * rate) == pytest.approx(drift, rel=0.05)
+
+
 @pytest.mark.parametrize("speed", [4.0, 8.0, 12.0])
 def test_tyres_of_clients_slip_as_if_they_were_faster(speed: float) -> None:
     """PhysX's ``computeTireSlips`` adds 1 m/s; the rear axle drifts by that."""
@@ -174,4 +188,4 @@ def brake_in_a_bend(p: VehicleParameters, soft: bool) -> None:
     while vehicle.vx > 3.0 and most < 20.0:
         vehicle.step(0.05, ActuatorCommand(0.0, 1.0, wheel / p.max_steer_angle))
         most = max(most, abs(degrees(atan2(vehicle.vy, vehicle.vx))))
-    assert most < 6.0
+    assert most < 8.0

@@ -19,7 +19,7 @@ from ros2_cosim.world.headless.actors import VehicleActor
 from ros2_cosim.world.headless.body import with_friction
 from ros2_cosim.world.headless.decoding import boolean, listing, pair, real, structure, vector
 from ros2_cosim.world.headless.gearbox import DriveEngine, Gear, Gearbox
-from ros2_cosim.world.headless.vehicle_dynamics import STIFFEST_LOAD
+from ros2_cosim.world.headless.vehicle_dynamics import ACTING_STIFFNESS, STIFFEST_LOAD
 from ros2_cosim.world.headless.wire_types import Vector
 from ros2_cosim.world.headless.world import CallError
 from ros2_cosim.world.vehicle.parameters import GRAVITY, VehicleParameters
@@ -242,7 +242,7 @@ def _stiffness(wheels: list[Wheel]) -> float:
 def _at_rest(most: float) -> float:
     """What of ``lat_stiff_value`` is there at rest: it grows up to so many times that load."""
     k = min(3.0, 3.0 / most)
-    return k - k * k / 3.0 + k * k * k / 27.0
+    return ACTING_STIFFNESS * (k - k * k / 3.0 + k * k * k / 27.0)
 
 
 def _engine(
