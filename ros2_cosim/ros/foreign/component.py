@@ -29,7 +29,7 @@ def load_component(
 
     :param node: of this side
     :param remappings: of the component's names, as those with which the container was started
-    :param wait: handles what arrives until a condition holds, for so many seconds at most
+    :param wait: handles messages until a condition holds or a number of seconds is over
     :raises ParticipantError: the container does not appear, or cannot load it
     """
     # Not where this module is loaded: an environment of wheels has no containers.
