@@ -108,7 +108,8 @@ class PlatoonReferee(FullModel):
 
     What it cannot see does not pass. Without the input ``collision`` there is no verdict
     ``no_collision``, and an assessment is refused. While a vehicle of the platoon has never been
-    seen, no verdict is met. A place or speed that is not a finite number ends the run.
+    seen, no verdict is met, and none about braking before all were seen twice. A place or speed
+    that is not a finite number ends the run.
 
     :param boxes: the road with what is on it; default: that of the scene
     :raises ConfigurationError: no platoon, an unknown vehicle, the road cannot be read, or an
@@ -191,6 +192,7 @@ class PlatoonReferee(FullModel):
         self._max_peak_growth_limit = parameters.max_peak_growth_limit
         self._peaks = [0.0] * len(platoon)
         self._before: tuple[int, tuple[float, ...]] | None = None
+        self._has_compared = False
         self._sees_lights = "red_lights" in context.input_types
         self._red_lights = RedLightsPassed(0, 0)
         self._assessment: Assessment | None = None
@@ -267,7 +269,7 @@ class PlatoonReferee(FullModel):
         return self._movers.vehicle(name, odometry)
 
     def _check(self, port: str, name: str, *numbers: float) -> None:
-        """Check whether place and speed are known: nothing is near a place that is no number."""
+        """Check place and speed: NaN is not near, so that it would look like a large gap."""
         if not all(map(isfinite, numbers)):
             raise ModelError(
                 f"input '{port}': found {', '.join(map(str, numbers))} as x, y, vx and vy of "
@@ -296,6 +298,7 @@ class PlatoonReferee(FullModel):
             return
         if self._before is not None and time > self._before[0]:
             seconds = (time - self._before[0]) / 1e9
+            self._has_compared = True
             for i, old in enumerate(self._before[1]):
                 self._peaks[i] = max(self._peaks[i], (old - speeds[i]) / seconds)
         self._before = (time, speeds)
@@ -391,7 +394,8 @@ class PlatoonReferee(FullModel):
             ("max_peak_growth", growth, self._max_peak_growth_limit),
         ):
             if limit is not None:
-                verdicts.append(_verdict(name, found, limit, found <= limit))
+                value, good = (found, found <= limit) if self._has_compared else (None, False)
+                verdicts.append(_verdict(name, value, limit, good))
         figures = {
             "collisions": status.collisions if self._sees_contacts else None,
             "min_gap_m": _finite(gap.value),

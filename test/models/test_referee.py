@@ -173,6 +173,9 @@ def test_no_verdict_is_met_of_a_vehicle_that_was_never_seen() -> None:
     assert set(passed(model).values()) == {False}
     assert verdict(model, "min_gap_m")["value"] == "follower1 never seen"
     look(model, 3 * SECOND, (100.0, 20.0), (80.0, 20.0))
+    blind = {name for name, good in passed(model).items() if not good}
+    assert blind == {"max_deceleration", "max_peak_growth"}, "one look shows no braking"
+    look(model, 4 * SECOND, (120.0, 20.0), (100.0, 20.0))
     assert set(passed(model).values()) == {True}
 
 

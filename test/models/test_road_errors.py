@@ -37,7 +37,7 @@ def broken(old: str, new: str) -> str:
         (broken('length="100.0"', 'length="1e400"'), "must be a number"),
         (broken('length="100.0"', 'size="1"'), "attribute 'length' is missing"),
         (broken('curvEnd="0.00125"', 'curvEnd="5"'), "curvEnd=5 must be from -4 to 4"),
-        (broken('x="800.0"', 'x="801.0"'), "starts 1.000 m from the end of the one before"),
+        (broken('x="800.0"', 'x="801.0"'), "starts 1 m from the end of the one before"),
         (broken('s="800.0"', 's="790"'), "starts at s=790, but the one before ends at 800"),
         (broken('length="3200.0"', 'length="3000.0"'), "its geometries add up to 3200"),
         (broken('id="1" junction', 'id="one" junction'), "id='one' must be an integer"),

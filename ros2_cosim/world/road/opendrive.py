@@ -278,7 +278,7 @@ def _plan_view(plan: RoadElement, notes: Notes) -> list[PlanElement]:
             gap = hypot(end.x - item.x, end.y - item.y)
             if gap > _GAP_TOLERANCE:
                 raise geometry.error(
-                    f"starts {gap:.3f} m from the end of the one before; "
+                    f"starts {gap:.6g} m from the end of the one before; "
                     f"at most {_GAP_TOLERANCE:g} m is allowed"
                 )
         elements.append(item)
@@ -404,7 +404,10 @@ def _section(part: RoadElement, notes: Notes) -> dict[int, Lane]:
             (_lane(child, sign, notes) for child in group.each("lane")), key=lambda x: abs(x.id)
         )
         if [abs(lane.id) for lane in found] != list(range(1, len(found) + 1)):
-            raise group.error(f"lane ids must be {sign}, {2 * sign}, ... without gaps or repeats")
+            raise group.error(
+                f"found the lane ids {', '.join(str(lane.id) for lane in found)}; allowed are "
+                f"{sign}, {2 * sign}, ... without gaps or repeats"
+            )
         lanes.update((lane.id, lane) for lane in found)
     if not lanes:
         notes.add(part, "a lane section without lanes")
