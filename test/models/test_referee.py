@@ -180,7 +180,7 @@ def test_no_verdict_is_met_of_a_vehicle_that_was_never_seen() -> None:
 
 
 @pytest.mark.parametrize("wrong", [{"x": math.nan}, {"vy": math.inf}])
-def test_a_place_that_is_not_a_number_ends_the_run(wrong: dict[str, float]) -> None:
+def test_a_place_that_is_not_a_number_ends_the_run(wrong: dict[str, Any]) -> None:
     model = watching()
     good, bad = odometry(100.0, 20.0), odometry(80.0, 20.0)._replace(**wrong)
     for name in ("follower1", "cutter"):

@@ -147,7 +147,9 @@ def read_rows(
                 separator = found
                 yield CsvRow(place, number, cells, columns)
     if needed and not separator:
-        widest = max(lines[:_HEAD_LINES], key=_most_cells, default="")
+        widest = max(
+            lines[:_HEAD_LINES], key=lambda line: max(map(line.count, _SEPARATORS)), default=""
+        )
         raise ConfigurationError(
             f"{place}: found no head line with the columns {', '.join(needed)}; the line with the "
             f"most cells is '{one_line(widest, 2 * _SHOWN)}'"
@@ -161,10 +163,6 @@ def _cells(line: str, separator: str) -> list[str]:
         with suppress(csv.Error):  # a cell of more than 131,072 characters
             cells = next(csv.reader([line], delimiter=separator, skipinitialspace=True), cells)
     return [cell.strip().strip('"') for cell in cells]
-
-
-def _most_cells(line: str) -> int:
-    return max(line.count(separator) for separator in _SEPARATORS)
 
 
 def _is_number(cell: str) -> bool:
