@@ -138,7 +138,7 @@ def test_a_row_is_met_exactly_and_a_place_lies_between_its_rows(
         (
             "1.4\n10.1,a",
             "1.4,7\n10.1,a",
-            "line 2: found 11 cells; allowed are 10, as the head line has",
+            "line 2: found 11 cells; allowed are 10, as in the head line",
         ),
         ("5.0,0.0,", "5.0,90.0,", "road user 'a': found the yaw 90 rad"),
         ("time,id", "t,id", "found no head line with the columns time, x, y; the line with the"),

@@ -70,8 +70,7 @@ class CsvRow:
         try:
             value = float(self.text(column))
         except ValueError:
-            comma = " with a decimal point" * ("," in self.text(column))
-            raise self.fault(column, f"a number{comma}") from None
+            raise self.fault(column, "a number, as 1.5") from None
         if not isfinite(value):
             raise self.fault(column, "a finite number")
         return value
@@ -124,8 +123,8 @@ def read_rows(
             cells = _cells(line, separator)
             if needed and any(cells[width:]):
                 raise ConfigurationError(
-                    f"{place}, line {number}: found {len(cells)} cells; allowed are {width}, as "
-                    "the head line has (numbers have a decimal point)"
+                    f"{place}, line {number}: found {len(cells)} cells; allowed are {width}, as in "
+                    "the head line (numbers have a decimal point)"
                 )
             if any(cells):
                 yield CsvRow(place, number, cells, columns)
@@ -147,9 +146,8 @@ def read_rows(
                 separator = found
                 yield CsvRow(place, number, cells, columns)
     if needed and not separator:
-        widest = max(
-            lines[:_HEAD_LINES], key=lambda line: max(map(line.count, _SEPARATORS)), default=""
-        )
+        begin = lines[:_HEAD_LINES] or [""]
+        widest = max(begin, key=lambda line: max(map(line.count, _SEPARATORS)))
         raise ConfigurationError(
             f"{place}: found no head line with the columns {', '.join(needed)}; the line with the "
             f"most cells is '{one_line(widest, 2 * _SHOWN)}'"
