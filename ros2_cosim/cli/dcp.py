@@ -131,7 +131,9 @@ def serve(
     what: Served,
     port: Annotated[
         str | None,
-        typer.Option(metavar="[HOST:]PORT", help="Address to listen at (that of the description)."),
+        typer.Option(
+            metavar="[HOST:]PORT", help="Port to listen at, and host (those of the description)."
+        ),
     ] = None,
     keep: Annotated[bool, typer.Option("--keep", help="Serve one master after the other.")] = False,
     rules: DataRules,

@@ -101,8 +101,8 @@ def make_command(
             str,
             typer.Option(
                 metavar="[HOST:]PORT",
-                help="Port of RPC, at 127.0.0.1 unless a host is given. Streaming takes the next "
-                "port. The one after that is held, as CARLA does. 0: any free ports.",
+                help="Port to listen at for RPC, of 127.0.0.1 unless a host is given. Streaming "
+                "takes the next port, and the one after it is held, as CARLA does. 0: any free.",
             ),
         ] = "2000",
         seed: Annotated[
