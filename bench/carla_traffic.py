@@ -34,10 +34,11 @@ sys.path[:0] = [str(ROOT / "test")]
 
 STEP_S: Final = 0.05
 _TRIES: Final = 3
-#: The curvature of a lane is that of so much of it, and at least of so much [m].
+#: The curvature of a lane is measured over this length of it, and over at least the second one [m].
 _AROUND, _LEAST = 2.0, 0.5
 KINDS: Final = ("contact", "stand", "red crossing")
-#: So many that they stand in the file alone, unless they are the server's.
+#: Events of this kind are many: they are written to the file but not printed, except those that
+#: the server causes.
 FAST: Final = "bend"
 
 

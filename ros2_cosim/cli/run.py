@@ -40,8 +40,8 @@ def run(
     scenario: Annotated[
         Path | None,
         typer.Argument(
-            help="Scenario file (YAML or JSON), or the name of one of the library; with --branch: "
-            "default is that of the checkpoint.",
+            help="Scenario file (YAML or JSON), or the name of one of the library. Not needed with "
+            "--branch: the checkpoint has one.",
             autocompletion=completion.scenario_files,
         ),
     ] = None,

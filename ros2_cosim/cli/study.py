@@ -114,7 +114,9 @@ def string_stability(
         list[float] | None,
         typer.Option(help="Share of lost beacons; may be repeated (the scenario's)."),
     ] = None,
-    seeds: Annotated[int, typer.Option(help="Runs of each setting, for the confidence.")] = 3,
+    seeds: Annotated[
+        int, typer.Option(help="Runs of each setting, for the confidence interval.")
+    ] = 3,
     settings: ScenarioChanges = None,
     bisect: Annotated[bool, typer.Option(help="Find the smallest string-stable time gap.")] = True,
     out: Annotated[Path, typer.Option(help="Output directory.")] = Path("out/string_stability"),

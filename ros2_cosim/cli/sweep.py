@@ -48,12 +48,13 @@ def sweep(
         bool, typer.Option("--resume", help="Continue the sweep in the output directory.")
     ] = False,
     junit: Annotated[
-        Path | None, typer.Option(help="JUnit XML to be written: a test case for each verdict.")
+        Path | None,
+        typer.Option(help="Write JUnit XML to this file: a test case for each verdict."),
     ] = None,
     baseline: Annotated[
         Path | None,
         typer.Option(
-            help="Earlier sweep, directory or runs.parquet, with which the runs are compared.",
+            help="Compare the runs with this earlier sweep: its directory or runs.parquet.",
             metavar="RUNS",
         ),
     ] = None,
@@ -128,5 +129,7 @@ def _print(result: SweepResult, searches: list[Search | None]) -> None:
         if search is not None and result.finding is not None:
             print(*search.told(result.finding), sep="\n")
     if result.comparison is not None:
-        print(f"{result.comparison.compared} runs are compared with the baseline")
+        gone = result.comparison.gone
+        missing = f"; {gone} of the baseline are not among these runs" if gone else ""
+        print(f"{result.comparison.compared} runs are compared with the baseline{missing}")
     print(f"results in {shown(result.output)}")

@@ -70,7 +70,7 @@ def serve(
         list[str] | None,
         typer.Option(
             metavar="HOST[:PORT]",
-            help=f"Receiver of states, 127.0.0.1:{STATE_PORT} if there is none; vehicle i goes to "
+            help=f"Address to send states to (127.0.0.1:{STATE_PORT}); those of vehicle i go to "
             "PORT + i (may be repeated).",
         ),
     ] = None,

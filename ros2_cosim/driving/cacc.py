@@ -11,12 +11,12 @@ from __future__ import annotations
 from collections.abc import Mapping
 from functools import partial
 from math import inf
-from pathlib import Path
 from typing import Any, Final
 
 from ros2_cosim.core.documents.settings import Section
 from ros2_cosim.core.kernel.errors import ConfigurationError
 from ros2_cosim.core.kernel.exactmath import total
+from ros2_cosim.core.kernel.guesses import did_you_mean
 from ros2_cosim.core.kernel.model import BeginsAnew, FullModel, Port, Repeatability, Report, Traits
 from ros2_cosim.core.kernel.participant import Host, ModelContext, Step
 from ros2_cosim.core.kernel.saved_state import SavedAttributes
@@ -162,7 +162,7 @@ class CaccController(FullModel):
         :raises ConfigurationError: one is not, or does not
         """
         where, directory = context.where, context.base_directory
-        _pedals(parameters, directory)
+        _pedals(parameters, context)
         check_vehicle_side(context, parameters.warnings, parameters.manoeuvre)
         for key, law, given in (
             ("law", parameters.law, parameters.law_parameters),
@@ -196,7 +196,7 @@ class CaccController(FullModel):
         self._fallback = adapted(
             fallback or make_law(without_v2v, base_directory=directory), context.name
         )
-        pedals, lag = _pedals(parameters, directory)
+        pedals, lag = _pedals(parameters, context)
         tracker = AccelerationTracker(
             pedals=pedals, lag=lag, integral_gain=parameters.integral_gain
         )
@@ -303,7 +303,7 @@ class CaccController(FullModel):
         self._fallback.restore_state(fallback)
 
 
-def _pedals(parameters: ControllerParameters, base_directory: Path) -> tuple[PedalMap, float]:
+def _pedals(parameters: ControllerParameters, context: ModelContext) -> tuple[PedalMap, float]:
     """The lower controller: pedal map, and lag of the vehicle [s].
 
     :raises ConfigurationError: the file of the pedal map cannot be read, or is wrong
@@ -312,10 +312,11 @@ def _pedals(parameters: ControllerParameters, base_directory: Path) -> tuple[Ped
     if vehicle is None:
         if "." not in parameters.vehicle:
             raise ConfigurationError(
-                f"vehicle: found '{parameters.vehicle}'; allowed are {', '.join(VEHICLES)}, or the "
-                "file of a pedal map"
+                f"{context.where}.vehicle: found '{parameters.vehicle}'; "
+                f"{did_you_mean(parameters.vehicle, VEHICLES)}allowed are {', '.join(VEHICLES)}, "
+                "or the file of a pedal map"
             )
-        table = read_pedal_table(base_directory / parameters.vehicle)
+        table = read_pedal_table(context.base_directory / parameters.vehicle)
         return table.pedals_for, table.lag
     return partial(pedals_for, vehicle), 0.5 * (vehicle.throttle_lag + vehicle.brake_lag)
 

@@ -5,13 +5,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from itertools import pairwise
-from math import inf
+from math import inf, isfinite
 from typing import Annotated, Any
 
 from pydantic import Field
 
 from ros2_cosim.core.documents.settings import Duration, Number, PositiveDuration, Section
-from ros2_cosim.core.kernel.errors import ConfigurationError
+from ros2_cosim.core.kernel.errors import ConfigurationError, ModelError
 from ros2_cosim.core.kernel.model import FullModel, Port, Report, Traits
 from ros2_cosim.core.kernel.participant import ModelContext, Step
 from ros2_cosim.core.kernel.saved_state import SavedAttributes
@@ -26,6 +26,7 @@ from ros2_cosim.core.messages.message_types import (
 )
 from ros2_cosim.core.messages.records import (
     CollisionEvent,
+    Odometry,
     PlatoonStatus,
     RedLightsPassed,
     StaticObjects,
@@ -40,7 +41,7 @@ from ros2_cosim.driving.measures.assessment import (
 from ros2_cosim.world.geometry.encounters import Encounters, Extreme, MovingBox
 from ros2_cosim.world.geometry.lane_boxes import LaneBoxes
 from ros2_cosim.world.geometry.lane_frame import LaneBox, fixed_box, gap_ahead, seen_ahead
-from ros2_cosim.world.geometry.movers import Movers, name_of
+from ros2_cosim.world.geometry.movers import Movers, name_of, traffic_name
 from ros2_cosim.world.geometry.scene import scene_boxes, scene_vehicles
 from ros2_cosim.world.road import RoadNetwork
 
@@ -105,8 +106,14 @@ class PlatoonReferee(FullModel):
     ``standstill_time``, or at ``time_limit``. While a vehicle's odometry is missing its speed
     counts as 0 and its gaps as infinite, and nothing ends the run but the time limit.
 
+    What it cannot see does not pass. Without the input ``collision`` there is no verdict
+    ``no_collision``, and an assessment is refused. While a vehicle of the platoon has never been
+    seen, no verdict is met, and none about braking before all were seen twice. A place or speed
+    that is not a finite number ends the run.
+
     :param boxes: the road with what is on it; default: that of the scene
-    :raises ConfigurationError: no platoon, an unknown vehicle, or the road cannot be read
+    :raises ConfigurationError: no platoon, an unknown vehicle, the road cannot be read, or an
+        assessment without contacts
     """
 
     DRIVEN_SPEED = 1.0
@@ -137,8 +144,9 @@ class PlatoonReferee(FullModel):
 
     @classmethod
     def check_settings(cls, context: ModelContext, parameters: RefereeParameters) -> None:
-        """Check whether the scene has the platoon, all sizes and a road."""
+        """Check whether the scene has the platoon, all sizes and a road, and contacts are seen."""
         _platoon(context)
+        _check_contacts(context, parameters)
         scene_vehicles(context)
         scene_boxes(context)
 
@@ -150,7 +158,10 @@ class PlatoonReferee(FullModel):
         boxes: LaneBoxes | None = None,
     ) -> None:
         platoon = _platoon(context)
+        _check_contacts(context, parameters)
         vehicles = scene_vehicles(context)
+        self._unseen = list(platoon)
+        self._sees_contacts = "collision" in context.input_types
         self._platoon = [(name, f"odometry/{name}") for name in platoon]
         boxes = boxes or scene_boxes(context)
         self._road = boxes.road
@@ -181,6 +192,7 @@ class PlatoonReferee(FullModel):
         self._max_peak_growth_limit = parameters.max_peak_growth_limit
         self._peaks = [0.0] * len(platoon)
         self._before: tuple[int, tuple[float, ...]] | None = None
+        self._has_compared = False
         self._sees_lights = "red_lights" in context.input_types
         self._red_lights = RedLightsPassed(0, 0)
         self._assessment: Assessment | None = None
@@ -201,13 +213,16 @@ class PlatoonReferee(FullModel):
                 boxes.append(None)
                 speeds.append(0.0)
                 continue
-            mover = self._movers.vehicle(name, sample.value)
+            mover = self._vehicle(name, port, sample.value)
             boxes.append(mover.box)
             movers.append(mover)
             speed = sample.value.vx
             speeds.append(speed)
             if speed > self.DRIVEN_SPEED:
                 self._driven[index] = True
+        if self._unseen:
+            there = {mover.name for mover in movers}
+            self._unseen = [name for name in self._unseen if name not in there]
         gaps = tuple(self._gap(boxes[i + 1], boxes[i]) for i in range(len(boxes) - 1))
         static = latest.get("static_objects")
         if static is not None and not self._obstacle_chosen and boxes[0] is not None:
@@ -219,6 +234,8 @@ class PlatoonReferee(FullModel):
         collision = latest.get("collision")
         if self._assessment is not None:
             if collision is not None and collision.seq >= self._contacts:
+                if collision.seq > self._contacts:
+                    self._assessment.contacts_unread(step.time, [*others, *self._fixed])
                 self._contacts = collision.seq + 1
                 self._assessment.contact(collision.stamp, *self._pair_of(collision.value))
             self._assessment.look(step.time, others, self._fixed)
@@ -243,16 +260,34 @@ class PlatoonReferee(FullModel):
         """The names of those that have a contact."""
         return name_of(event.vehicle, self._vehicles), name_of(event.other, self._vehicles)
 
+    def _vehicle(self, name: str, port: str, odometry: Odometry) -> MovingBox:
+        """One of the scene.
+
+        :raises ModelError: its place or speed is not finite
+        """
+        self._check(port, name, odometry.x, odometry.y, odometry.vx, odometry.vy)
+        return self._movers.vehicle(name, odometry)
+
+    def _check(self, port: str, name: str, *numbers: float) -> None:
+        """Check place and speed: NaN is not near, so that it would look like a large gap."""
+        if not all(map(isfinite, numbers)):
+            raise ModelError(
+                f"input '{port}': found {', '.join(map(str, numbers))} as x, y, vx and vy of "
+                f"{name}; allowed are finite numbers"
+            )
+
     def _beside(self, step: Step) -> list[MovingBox]:
         """All that move and are not of the platoon."""
         latest = step.latest
         found = [
-            self._movers.vehicle(name, sample.value)
+            self._vehicle(name, port, sample.value)
             for name, port in self._others
             if (sample := latest[port]) is not None
         ]
         traffic = latest.get("traffic")
         if traffic is not None:
+            for user in traffic.value.users:
+                self._check("traffic", traffic_name(user.id), user.x, user.y, user.vx, user.vy)
             found += self._movers.traffic(traffic.stamp, traffic.value)
         return found
 
@@ -263,6 +298,7 @@ class PlatoonReferee(FullModel):
             return
         if self._before is not None and time > self._before[0]:
             seconds = (time - self._before[0]) / 1e9
+            self._has_compared = True
             for i, old in enumerate(self._before[1]):
                 self._peaks[i] = max(self._peaks[i], (old - speeds[i]) / seconds)
         self._before = (time, speeds)
@@ -321,24 +357,20 @@ class PlatoonReferee(FullModel):
     def report(self) -> Report:
         """Figures and the oracles of the run so far.
 
-        Figures are ``collisions``, ``min_gap_m``, ``final_gap_to_obstacle_m`` and ``min_ttc_s``
-        (None: none), and ``braking_peaks`` [m/s^2] of each vehicle. The oracle
+        Figures are ``collisions`` (None: not seen), ``min_gap_m``, ``final_gap_to_obstacle_m`` and
+        ``min_ttc_s`` (None: none), and ``braking_peaks`` [m/s^2] of each vehicle. The oracle
         ``stands_before_obstacle`` is only there if an obstacle lies ahead and all are to stand.
         """
         status = self._status
         stood = self._stood_at is not None
         gap, ttc = self._watch.gap, self._watch.ttc
         first = self._first_collision
-        verdicts = [
-            _verdict("no_collision", status.collisions, 0, status.collisions == 0, first),
-            _verdict(
-                "min_gap_m",
-                _finite(gap.value),
-                self._min_gap_limit,
-                gap.value >= self._min_gap_limit,
-                gap,
-            ),
-        ]
+        verdicts = []
+        if self._sees_contacts:
+            count = status.collisions
+            verdicts.append(_verdict("no_collision", count, 0, count == 0, first))
+        good = gap.value >= self._min_gap_limit
+        verdicts.append(_verdict("min_gap_m", _finite(gap.value), self._min_gap_limit, good, gap))
         if self._obstacle is not None and self._expect_standstill:
             room = status.obstacle_gap
             verdicts.append(
@@ -362,9 +394,10 @@ class PlatoonReferee(FullModel):
             ("max_peak_growth", growth, self._max_peak_growth_limit),
         ):
             if limit is not None:
-                verdicts.append(_verdict(name, found, limit, found <= limit))
+                value, good = (found, found <= limit) if self._has_compared else (None, False)
+                verdicts.append(_verdict(name, value, limit, good))
         figures = {
-            "collisions": status.collisions,
+            "collisions": status.collisions if self._sees_contacts else None,
             "min_gap_m": _finite(gap.value),
             "final_gap_to_obstacle_m": _finite(status.obstacle_gap),
             "min_ttc_s": _finite(ttc.value),
@@ -373,6 +406,12 @@ class PlatoonReferee(FullModel):
         if self._assessment is not None:
             verdicts += [_verdict(*found) for found in self._assessment.verdicts()]
             figures |= {name: value for name, (value, _) in self._assessment.values().items()}
+        if self._unseen:
+            missing = f"{', '.join(self._unseen)} never seen"
+            verdicts = [
+                {**verdict, "value": missing, "passed": False} if verdict["passed"] else verdict
+                for verdict in verdicts
+            ]
         return Report(figures=figures, verdicts=verdicts)
 
 
@@ -396,6 +435,18 @@ def _platoon(context: ModelContext) -> tuple[str, ...]:
             f"scene.platoon: found {list(platoon)}; allowed are one or more different names"
         )
     return platoon
+
+
+def _check_contacts(context: ModelContext, parameters: RefereeParameters) -> None:
+    """Check whether an assessment learns of contacts.
+
+    :raises ConfigurationError: it does not
+    """
+    if parameters.assessment is not None and "collision" not in context.input_types:
+        raise ConfigurationError(
+            f"participants.{context.name}.inputs: 'collision' is missing; parameters.assessment "
+            "needs it"
+        )
 
 
 def _finite(value: float) -> float | None:

@@ -212,7 +212,7 @@ def test_commands_must_be_finite(wrong: tuple[float, float, float]) -> None:
         ({"step_ns": 0}, "step_ns=0 must be above 0"),
         ({"step_ns": -5}, "step_ns=-5 must be above 0"),
         ({"step_ns": 10**9}, "at most 100000000"),
-        ({"weather": "Frogs"}, "weather 'Frogs' unknown; there are: ClearNight"),
+        ({"weather": "Frogs"}, "scene.weather: found 'Frogs'; allowed are ClearNight"),
         ({"vehicles": ()}, "at least one vehicle"),
         ({"map": MapChoice()}, "either a map name or an OpenDRIVE text"),
         ({"map": MapChoice("<x/>", "y")}, "either a map name or an OpenDRIVE text"),

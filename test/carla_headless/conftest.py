@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
+import carla
 import pytest
 from support.headless_process import start_server, ticking_town
 
@@ -36,7 +37,17 @@ def _served() -> Iterator[int]:
 
 
 @pytest.fixture(scope="module")
-def town_client() -> Iterator[Any]:
+def client() -> Iterator[Any]:
     """A client of a server with the town that ticks in steps of 50 ms; the server ends cleanly."""
     with ticking_town() as (client, _):
         yield client
+
+
+@pytest.fixture
+def world(client: Any) -> Iterator[Any]:
+    """The world of ``client``, without what the test has spawned afterwards."""
+    world = client.get_world()
+    yield world
+    kinds = ("walker", "vehicle", "sensor")
+    made = [actor for actor in world.get_actors() if actor.type_id.startswith(kinds)]
+    client.apply_batch_sync([carla.command.DestroyActor(actor) for actor in made], True)

@@ -5,7 +5,6 @@ from __future__ import annotations
 
 import queue
 import re
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -19,19 +18,6 @@ from support.ports import free_port
 from buildtools.carla_calls import WORKS, calls
 
 CAR = "vehicle.tesla.model3"
-
-
-@pytest.fixture(scope="module")
-def client(town_client: Any) -> Any:
-    return town_client
-
-
-@pytest.fixture
-def world(client: Any) -> Iterator[Any]:
-    world = client.get_world()
-    yield world
-    made = [a for a in world.get_actors() if a.type_id.startswith(("vehicle", "sensor"))]
-    client.apply_batch_sync([carla.command.DestroyActor(actor) for actor in made], True)
 
 
 def _car(world: Any, number: int = 0, kind: str = CAR) -> Any:

@@ -14,12 +14,6 @@ from ros2_cosim.world.headless.recording import Recording
 
 _STEP = 0.05
 
-
-@pytest.fixture(scope="module")
-def client(town_client: Any) -> Any:
-    return town_client
-
-
 Way = list[tuple[float, float, float]]
 
 

@@ -4,7 +4,6 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
 from typing import Any
 
 import carla
@@ -12,19 +11,6 @@ import pytest
 from support.client_traffic import synchronous_traffic
 from support.patience import until
 from support.ports import free_port
-
-
-@pytest.fixture(scope="module")
-def client(town_client: Any) -> Any:
-    return town_client
-
-
-@pytest.fixture
-def world(client: Any) -> Iterator[Any]:
-    world = client.get_world()
-    yield world
-    made = [a for a in world.get_actors() if a.type_id.startswith(("walker", "vehicle"))]
-    client.apply_batch_sync([carla.command.DestroyActor(actor) for actor in made], True)
 
 
 def _lane(world: Any, place: Any) -> Any:

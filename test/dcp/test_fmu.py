@@ -22,9 +22,10 @@ from fmpy.model_description import (
 from fmpy.model_description import Unit as FmiUnit
 from support.dcp_engine import Bench
 from support.dcp_models import running
-from support.fmu_builder import TRIG2, build_fmu
+from support.fmu_builder import DESCRIPTIONS, TRIG2, build_fmu
 from support.patience import HANG_S
 
+from ros2_cosim.core.kernel.errors import ModelError
 from ros2_cosim.dcp.description.parse import parse_description
 from ros2_cosim.dcp.description.slave_description import (
     Causality,
@@ -574,6 +575,16 @@ def test_an_fmu_goes_on_from_a_state_that_was_saved(name: str, tmp_path: Path) -
             assert list(slave.outputs) == outputs[step]
         slave.stop()
     slave.close()
+
+
+def test_an_fmu_that_refuses_says_why(tmp_path: Path) -> None:
+    refusing = DESCRIPTIONS["lag2"].replace('guid="lag2"', 'guid="refused"')
+    slave, description = load_fmu(build_fmu("lag2", tmp_path, refusing))
+    slave.bind(description)
+    with pytest.raises(
+        ModelError, match="refuses to be inst.*its log says: .*no licence on port 7"
+    ):
+        slave.configure({})
 
 
 def test_an_instance_is_terminated_once_and_freed(trig2: Path) -> None:

@@ -297,7 +297,7 @@ def test_topics_of_the_ros_bridge_are_documented() -> None:
     }
     published = {output.topic.format(vehicle="VEHICLE") for output in bridge.OUTPUTS} | sensors
     assert topics_in(page, "What is published") == published | {"/clock"}
-    obeyed = {f"/carla/VEHICLE/{command.name}" for command in bridge.COMMANDS}
+    obeyed = {command.topic.format(vehicle="VEHICLE") for command in bridge.COMMANDS}
     assert topics_in(page, "What is obeyed") == obeyed
     differs = section(page, "What differs")
     for topic in bridge.REFUSED_TOPICS:

@@ -78,6 +78,17 @@ def test_a_failure_is_told_with_its_file() -> None:
     assert in_words(ConfigurationError("a.yaml: found 3")) == "a.yaml: found 3"
 
 
+def test_a_working_directory_that_is_gone_is_named(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "gone").mkdir()
+    monkeypatch.chdir(tmp_path / "gone")
+    (tmp_path / "gone").rmdir()
+    with pytest.raises(FileNotFoundError) as caught:
+        Path.cwd()
+    assert in_words(caught.value) == "the working directory: No such file or directory"
+
+
 def test_what_the_operating_system_says_is_put_into_words_by_one_helper() -> None:
     """An error has no text of its own where a library raised it: a message would say None."""
     package = Path(__file__).parents[2] / "ros2_cosim"

@@ -12,7 +12,7 @@ from support.models import made, scene_of
 
 from buildtools.highway import make_highway
 from ros2_cosim.core.kernel.participant import Sample, Step
-from ros2_cosim.core.messages.message_types import ODOMETRY
+from ros2_cosim.core.messages.message_types import COLLISION, ODOMETRY
 from ros2_cosim.core.messages.records import CollisionEvent, Odometry
 from ros2_cosim.core.run.inproc import run_inproc
 from ros2_cosim.core.scenario.library import library_file
@@ -44,7 +44,8 @@ def odometry(s: float, speed: float, aside: float = 0.0, across: float = 0.0) ->
 def judge(**limits: float) -> PlatoonReferee:
     scene = scene_of(VEHICLES, platoon=["ego"])
     parameters = {"assessment": limits, "expect_standstill": False}
-    inputs = {"context": {"scene": scene, "input_types": {"odometry/other": ODOMETRY}}}
+    types = {"odometry/other": ODOMETRY, "collision": COLLISION}
+    inputs = {"context": {"scene": scene, "input_types": types}}
     return made(PlatoonReferee, parameters, name="referee", boxes=LaneBoxes(ROAD), **inputs)
 
 
@@ -142,6 +143,29 @@ def test_impact_speed_and_what_braking_took_of_it(restore: bool) -> None:
     assert found["min_speed_reduction"] is True
     assert (found["max_impact_speed"], found["min_braking_ttc"]) == (False, False)
     assert "min_headway" not in found, "without a limit there is no verdict"
+
+
+def test_an_ego_that_meets_a_car_without_braking_does_not_brake_in_time() -> None:
+    drive = Drive(31.0, 20.0, 0.0, min_braking_ttc=0.5)
+    assert drive.impact == 20.0 and drive.figure("min_braking_ttc") == 0.0
+    assert drive.verdicts()["min_braking_ttc"] is False
+
+
+def test_a_contact_counts_that_the_next_one_has_replaced() -> None:
+    """Between two looks the ego meets the other, and the other meets an obstacle."""
+    referee = judge(max_impact_speed=5.0)
+    for time, place, contacts in ((0, 93.0, 0), (PERIOD, 94.95, 2)):
+        latest: dict[str, Any] = {
+            "odometry/ego": Sample(time, 0, odometry(place, 20.0)),
+            "odometry/other": Sample(time, 0, odometry(99.0, 0.0)),
+            "collision": Sample(time, contacts - 1, CollisionEvent(2, 101, 1.0))
+            if contacts
+            else None,
+        }
+        referee.activate(Step(time, {}, latest))
+    (found,) = (v for v in referee.report().verdicts or () if v["name"] == "max_impact_speed")
+    assert found["value"] == pytest.approx(20.0) and not found["passed"]
+    assert found["pair"] == ["ego", "other"]
 
 
 def test_without_a_contact_there_is_nothing_to_reduce() -> None:

@@ -189,6 +189,8 @@ def test_a_speed_file_is_read_with_its_unit(tmp_path: Path, separator: str) -> N
         ("0,1\n1,nan\n", "line 2, column 'speed': found 'nan'; allowed is a finite number"),
         ("0,1\n1e99,2\n", "line 2, column 'time': found '1e99'; allowed is a time in seconds"),
         ("0,1\n\n1\n", "line 3, column 'speed': found ''; allowed is a number"),
+        ("0;1,5\n1;2\n", "line 1, column 'speed': found '1,5'; allowed is a number, as 1.5"),
+        ("s;v\n0,0;1,5\n1,0;2,0\n", "line 2, column 'time': found '0,0'; allowed is a time in sec"),
     ],
 )
 def test_wrong_speed_files(tmp_path: Path, text: str, message: str) -> None:

@@ -135,6 +135,12 @@ def test_a_row_is_met_exactly_and_a_place_lies_between_its_rows(
         ("4.5", "0.05", "road user 'a': found the size (0.05, 1.8, 1.4); allowed are 0.1 to 100 m"),
         ("100.0,", "691000,", "found the place (691000, 5) m; allowed are 100000 m from the map's"),
         ("20.0,12.0", "2000,12.0", "road user 'b': found 2000 m/s at (50, 0) m; allowed are 150"),
+        (
+            "1.4\n10.1,a",
+            "1.4,7\n10.1,a",
+            "line 2: found 11 cells; allowed are 10, as in the head line",
+        ),
+        ("5.0,0.0,", "5.0,90.0,", "road user 'a': found the yaw 90 rad"),
         ("time,id", "t,id", "found no head line with the columns time, x, y; the line with the"),
     ],
 )

@@ -11,8 +11,9 @@ import pytest
 from support.models import made, scene_of
 
 from buildtools.highway import make_highway
-from ros2_cosim.core.kernel.errors import ConfigurationError
+from ros2_cosim.core.kernel.errors import ConfigurationError, ModelError
 from ros2_cosim.core.kernel.participant import ModelContext, Sample, Step
+from ros2_cosim.core.messages.message_types import COLLISION
 from ros2_cosim.core.messages.records import (
     CLASS_CAR,
     CLASS_OBSTACLE,
@@ -34,6 +35,7 @@ ROAD = RoadNetwork.from_xodr(make_highway())
 PLATOON = ["leader", "follower1"]
 VEHICLES = {"leader": VehicleInfo(1, 4.0, 1.8), "follower1": VehicleInfo(2, 5.0, 1.9)}
 SECOND = 1_000_000_000
+CONTACTS = {"collision": COLLISION}
 
 
 def odometry(s: float, speed: float) -> Odometry:
@@ -52,7 +54,7 @@ BLOCKS = StaticObjects((block(9, 200.0, -1), block(10, 400.0, -2), block(11, 450
 def referee(**parameters: Any) -> PlatoonReferee:
     scene = scene_of(VEHICLES, platoon=parameters.pop("platoon", PLATOON))
     boxes = LaneBoxes(ROAD)
-    context = {"scene": scene}
+    context = {"scene": scene, "input_types": CONTACTS}
     return made(PlatoonReferee, parameters, name="referee", context=context, boxes=boxes)
 
 
@@ -145,6 +147,48 @@ def test_every_collision_counts_even_between_two_looks() -> None:
     assert passed(model)["no_collision"] is False
     assert passed(model)["min_gap_m"] is False
     assert (model.report().figures or {})["min_gap_m"] == pytest.approx(-0.1)
+
+
+def test_without_contacts_nothing_is_said_of_them() -> None:
+    scene = scene_of(VEHICLES, platoon=PLATOON)
+    model = made(
+        PlatoonReferee, {}, name="referee", context={"scene": scene}, boxes=LaneBoxes(ROAD)
+    )
+    look(model, 0, (100.0, 20.0), (80.0, 20.0))
+    assert "no_collision" not in passed(model) and "min_gap_m" in passed(model)
+    assert figures(model)["collisions"] is None
+    with pytest.raises(ConfigurationError, match="referee.inputs: 'collision' is missing; param"):
+        made(
+            PlatoonReferee, {"assessment": {}}, name="referee", context={"scene": scene},
+            boxes=LaneBoxes(ROAD),
+        )  # fmt: skip
+
+
+def test_no_verdict_is_met_of_a_vehicle_that_was_never_seen() -> None:
+    limits = {"min_ttc_limit": 1.0, "max_deceleration_limit": 9.0, "max_peak_growth_limit": 9.0}
+    model = referee(expect_standstill=False, **limits)
+    assert set(passed(model).values()) == {False}, "it has not looked yet"
+    for second in range(3):
+        look(model, second * SECOND, (100.0, 20.0), None)
+    assert set(passed(model).values()) == {False}
+    assert verdict(model, "min_gap_m")["value"] == "follower1 never seen"
+    look(model, 3 * SECOND, (100.0, 20.0), (80.0, 20.0))
+    blind = {name for name, good in passed(model).items() if not good}
+    assert blind == {"max_deceleration", "max_peak_growth"}, "one look shows no braking"
+    look(model, 4 * SECOND, (120.0, 20.0), (100.0, 20.0))
+    assert set(passed(model).values()) == {True}
+
+
+@pytest.mark.parametrize("wrong", [{"x": math.nan}, {"vy": math.inf}])
+def test_a_place_that_is_not_a_number_ends_the_run(wrong: dict[str, Any]) -> None:
+    model = watching()
+    good, bad = odometry(100.0, 20.0), odometry(80.0, 20.0)._replace(**wrong)
+    for name in ("follower1", "cutter"):
+        with pytest.raises(ModelError, match=f"input 'odometry/{name}': found .*(nan|inf)"):
+            glance(model, 0, leader=good, **{name: bad})
+    users = RoadUsers((user(3, 130.0, 3.5, 0.0, 10.0)._replace(**wrong),))
+    with pytest.raises(ModelError, match="input 'traffic': found .* of traffic 3; allowed"):
+        glance(model, 0, leader=good, traffic=users)
 
 
 def test_a_run_that_is_only_watched_goes_on_when_all_stand() -> None:
@@ -242,7 +286,7 @@ def watching(**parameters: Any) -> PlatoonReferee:
     """A referee that also reads what drives beside the platoon."""
     context = {
         "scene": scene_of(OTHERS, platoon=parameters.pop("platoon", PLATOON)),
-        "input_types": {"odometry/cutter": "nav_msgs/msg/Odometry"},
+        "input_types": {"odometry/cutter": "nav_msgs/msg/Odometry", **CONTACTS},
     }
     return made(PlatoonReferee, parameters, name="referee", context=context, boxes=LaneBoxes(ROAD))
 
@@ -377,7 +421,7 @@ def aside(number: int, s: float, left: float, yaw: float) -> StaticObject:
 
 
 def test_obstacles_are_chosen_once() -> None:
-    model = watching()
+    model = watching(platoon=["leader"])
     glance(model, 0, leader=odometry(100.0, 20.0), static_objects=BLOCKS)
     nearer = StaticObjects((aside(12, 150.0, 0.0, 0.0),))
     status = glance(model, SECOND, leader=odometry(120.0, 20.0), static_objects=nearer)
@@ -389,7 +433,7 @@ def test_obstacles_are_chosen_once() -> None:
 
 
 def test_another_vehicle_of_the_scene_counts_with_its_name() -> None:
-    model = watching(min_ttc_limit=2.0)
+    model = watching(min_ttc_limit=2.0, platoon=["leader"])
     ahead = {"leader": odometry(100.0, 20.0), "cutter": odometry(113.0, 15.0)}
     glance(model, SECOND, **ahead)
     assert verdict(model, "min_gap_m") == {

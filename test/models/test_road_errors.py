@@ -37,7 +37,7 @@ def broken(old: str, new: str) -> str:
         (broken('length="100.0"', 'length="1e400"'), "must be a number"),
         (broken('length="100.0"', 'size="1"'), "attribute 'length' is missing"),
         (broken('curvEnd="0.00125"', 'curvEnd="5"'), "curvEnd=5 must be from -4 to 4"),
-        (broken('x="800.0"', 'x="801.0"'), "starts 1.000 m from the end of the one before"),
+        (broken('x="800.0"', 'x="801.0"'), "starts 1 m from the end of the one before"),
         (broken('s="800.0"', 's="790"'), "starts at s=790, but the one before ends at 800"),
         (broken('length="3200.0"', 'length="3000.0"'), "its geometries add up to 3200"),
         (broken('id="1" junction', 'id="one" junction'), "id='one' must be an integer"),
@@ -193,3 +193,34 @@ def test_damaged_highways_load_or_raise_a_road_error(seed: int) -> None:
         return
     found = roads.project(900.0, -5.0)
     assert math.isfinite(found.s) and math.isfinite(found.t)
+
+
+@pytest.mark.parametrize(
+    ("link", "notes"),
+    [
+        ('<successor id="-1"/>', ()),
+        ('<successor id="-7"/>', ("line 10: a lane that is linked to one that is not there",)),
+        (
+            '<successor id="-1"/><successor id="-2"/>',
+            ("line 8: of several lanes that a lane is linked to the first one counts",),
+        ),
+    ],
+)
+def test_a_lane_link_that_leads_nowhere_is_noted(link: str, notes: tuple[str, ...]) -> None:
+    width = '<width sOffset="0" a="3.5" b="0" c="0" d="0"/>'
+    text = f"""<?xml version="1.0"?>
+<OpenDRIVE><header revMajor="1" revMinor="6"/>
+<road id="1" length="100" junction="-1"><planView>
+<geometry s="0" x="0" y="0" hdg="0" length="100"><line/></geometry></planView>
+<lanes>
+<laneSection s="0"><center><lane id="0" type="none"/></center>
+<right>
+<lane id="-1" type="driving"><link>{link}</link>{width}</lane>
+</right></laneSection>
+<laneSection s="50"><center><lane id="0" type="none"/></center>
+<right><lane id="-1" type="driving">{width}</lane><lane id="-2" type="driving">{width}</lane>
+</right></laneSection>
+</lanes></road></OpenDRIVE>"""
+    found = RoadNetwork.from_xodr(text).notes
+    assert len(found) == len(notes)
+    assert all(note in each for each, note in zip(found, notes, strict=True))

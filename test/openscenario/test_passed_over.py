@@ -337,6 +337,41 @@ def test_what_has_no_effect_is_a_note(text: str, tmp_path: Path) -> None:
     )
 
 
+@pytest.mark.parametrize(
+    ("kind", "name", "note"),
+    [
+        ("act", "akt", "found the act 'akt'; did you mean 'act'? the storyboard has act"),
+        ("event", "act", "found the event 'act'; the storyboard has go, wait"),
+        ("action", "go action", ""),
+        ("event", "story::act::go", ""),
+        ("maneuverGroup", "group of A", ""),
+    ],
+)
+def test_a_condition_about_an_element_that_is_not_there_is_noted(
+    tmp_path: Path, kind: str, name: str, note: str
+) -> None:
+    state = (
+        f'<StoryboardElementStateCondition storyboardElementType="{kind}" '
+        f'storyboardElementRef="{name}" state="completeState"/>'
+    )
+    text = document(
+        group(event("go", speed("25"), at(1)) + event("wait", speed("5"), by_value(state)))
+    )
+    faults, notes = findings(written(tmp_path, text))
+    assert faults == [] and [n.partition("never holds: ")[2] for n in notes] == [note] * bool(note)
+
+
+def test_actions_of_a_group_without_actors_are_noted(tmp_path: Path) -> None:
+    text = document(group(event("go", speed("25"), at(1))))
+    empty = text.replace('<EntityRef entityRef="A"/></Actors>', "</Actors>")
+    faults, (note,) = findings(written(tmp_path, empty))
+    assert faults == [] and "PrivateAction: has no effect: its ManeuverGroup has no actors" in note
+    by_trigger = empty.replace(
+        'selectTriggeringEntities="false"', 'selectTriggeringEntities="true"'
+    )
+    assert findings(written(tmp_path, by_trigger)) == ([], [])
+
+
 def test_mass_and_axles_of_a_file_are_the_vehicles(tmp_path: Path) -> None:
     text = document().replace('vehicleCategory="car"', 'vehicleCategory="car" mass="1900"')
     text = text.replace(

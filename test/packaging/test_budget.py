@@ -11,10 +11,10 @@ from buildtools.net_lines import of_text, of_wings
 #: in a commit of its own, which says in one sentence why; lower it when something goes.
 BUDGET = {
     "cli": 2_915,
-    "core": 25_050,
-    "dcp": 13_335,
+    "core": 25_085,
+    "dcp": 13_355,
     "driving": 17_795,
-    "lab": 8_340,
+    "lab": 8_360,
     "ros": 13_725,
     "ros2_cosim": 132,
     "vds": 3_850,

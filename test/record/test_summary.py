@@ -282,6 +282,10 @@ def test_a_run_in_a_few_lines(capsys: pytest.CaptureFixture[str]) -> None:
     at_some_time = example(repeatable=False, not_repeatable_reason="why")
     assert summary_lines(at_some_time)[-1] == "  not repeatable: why"
     assert summary_lines(example())[-1] == f"  trace {'0' * 64}"
+    judged = Verdict(name="no_collision", value=2, limit=0, passed=False)
+    for verdicts, found in (((), True), ((judged,), False)):
+        text = summary_lines(example(collisions=2, verdicts=verdicts))
+        assert ("  collisions: 2, which no verdict judges" in text) is found
 
 
 def test_repetitions_are_compared_with_the_first_run(

@@ -78,7 +78,10 @@ WRONG: dict[str, tuple[list[str], str]] = {
         ["--set", "scene.map=Town04"],
         "scene.map: found 'Town04'; allowed is the path of a .xodr file",
     ),
-    "unknown weather": (["--set", "scene.weather=Fog"], "weather 'Fog' unknown; there are: Clear"),
+    "unknown weather": (
+        ["--set", "scene.weather=clearnoon"],
+        "weather: found 'clearnoon'; did you mean 'ClearNoon'",
+    ),
     "start beside the road": (
         ["--set", "scene.vehicles.leader.s=99999"],
         "s=99999.0 is not on road 1: 0 to 3200.0 is allowed",

@@ -53,6 +53,26 @@ def test_the_platoon_loads() -> None:
 @pytest.mark.parametrize(
     ("override", "message"),
     [
+        ("seed=true", "seed: found true; allowed is an integer"),
+        (
+            "seed=010",
+            "--set seed=010: not readable: found '010'; allowed is a number without a lead",
+        ),
+        ("seed='7'", "seed: found '7'; allowed is an integer"),
+        ("watchdog_s='30'", "watchdog_s: found '30'; allowed is a number"),
+        ("startup_s=on", "startup_s: found true; allowed is a number"),
+        ("simulator.port=yes", "simulator.port: found true; allowed is an integer"),
+    ],
+)
+def test_texts_and_truths_are_not_numbers(override: str, message: str) -> None:
+    with pytest.raises(ConfigurationError) as caught:
+        load_scenario(PLATOON, [override])
+    assert message in str(caught.value) and "unicode string" not in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("override", "message"),
+    [
         ("colour=red", "colour: unknown key"),
         ("participants.sensor1.step=3ms", "participants.sensor1.step: unknown key"),
         ("participants.sensor1.period=-3ms", "participants.sensor1.period: found '-3ms'; "),

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import json
 import shutil
+from os.path import relpath
 from pathlib import Path
 from xml.etree import ElementTree
 
@@ -34,7 +35,7 @@ def scenario(path: Path, start: float = 40.0, **changes: object) -> Path:
     data = yaml.safe_load(FOLLOWING.read_text())
     data |= {"duration": "100ms", **changes}
     data["participants"]["traffic"]["parameters"]["front"]["start"] = start
-    path.parent.mkdir(exist_ok=True)
+    path.parent.mkdir(parents=True, exist_ok=True)
     path.write_text(yaml.safe_dump(data))
     return path
 
@@ -60,7 +61,7 @@ def test_files_and_directories_have_rows_of_their_own(tmp_path, monkeypatch):
     found = rows(Path("out"))
     assert [row["run_id"] for row in found] == [f"{n:06d}" for n in range(1, 8)]
     names = [row["scenario"] for row in found]
-    assert names == ["many/file", "many/one", "many/two", *["gaps"] * 4]
+    assert names == ["file", "one", "two", *["gaps"] * 4]
     assert [row["seed"] for row in found] == [1, 1, 7, 1, 2, 1, 2]
     assert [row[f"param.{START}"] for row in found] == [None] * 3 + [30.0, 30.0, 40.0, 40.0]
     page = Path("out/report.html").read_text()
@@ -95,7 +96,7 @@ def test_one_that_is_refused_does_not_keep_the_others_from_running(tmp_path, mon
     assert "participants: found 3" in other["error"] and "torn.yaml" in torn["error"]
     root = ElementTree.parse("found.xml").getroot()
     assert (root.get("tests"), root.get("failures"), root.get("errors")) == ("3", "0", "2")
-    assert [suite.get("name") for suite in root] == ["many/good", "many/other", "many/torn"]
+    assert [suite.get("name") for suite in root] == ["good", "other", "torn"]
 
 
 def test_a_sweep_file_that_is_wrong_ends_the_command(tmp_path, monkeypatch):
@@ -130,6 +131,17 @@ def test_what_cannot_be_told_apart_is_refused(tmp_path, monkeypatch, given, said
     with pytest.raises(ConfigurationError) as error:
         load_sweeps([Path(path) for path in given])
     assert str(error.value) == said
+
+
+def test_names_do_not_depend_on_where_a_sweep_is_started(tmp_path, monkeypatch):
+    for place in ("one/a.yaml", "one/b.yaml", "two/x/a.yaml", "three/x/a.yaml"):
+        scenario(tmp_path / place)
+    wanted = ["one/a", "b", "two/x/a", "three/x/a"]
+    for start in (".", "two", "two/x"):
+        monkeypatch.chdir(tmp_path / start)
+        given = [Path(relpath(tmp_path / place)) for place in ("one", "two/x", "three/x/a.yaml")]
+        assert [sweep.name for sweep in load_sweeps(given)] == wanted
+        assert [sweep.name for sweep in load_sweeps([each.absolute() for each in given])] == wanted
 
 
 def test_a_verdict_that_is_not_met_is_the_answer_no(tmp_path, monkeypatch):
@@ -172,6 +184,17 @@ def test_what_is_worse_than_an_earlier_sweep_is_told(tmp_path, monkeypatch):
     done = cosim("one.yaml", "--out", "again", "--baseline", "again")
     assert done.exit_code == 3
     assert "run 000001 of one: no_collision is worse: yes before, now no" in done.stderr
+    assert "1 runs are compared with the baseline; 1 of the baseline are not among" in done.stdout
+
+
+def test_a_verdict_that_is_gone_is_worse(tmp_path):
+    before = judged(3.0, 1.0, True)
+    now = before._replace(verdicts={}, figures={}, judged=())
+    baseline = table_of(tmp_path / "runs.parquet", before)
+    (found,) = baseline.compare([now]).worse
+    assert (found.name, found.change) == ("gap", "yes before, now \N{EN DASH}")
+    assert baseline.compare([before]).gone == 0 and not baseline.compare([before]).worse
+    assert not table_of(tmp_path / "runs.parquet", judged(3.0, 9.0, False)).compare([now]).worse
 
 
 def test_a_baseline_that_is_none_is_refused(tmp_path, monkeypatch):

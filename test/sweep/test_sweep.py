@@ -261,6 +261,17 @@ def test_without_a_boundary_that_is_said(tmp_path):
     assert f"boundary of {START}: passes at both ends of the range" in done.stdout
 
 
+def test_a_boundary_of_what_nothing_judges_is_refused(tmp_path):
+    search = {"kind": "boundary", "along": START, "tolerance": 0.01}
+    parameters = {START: {"low": 10.0, "high": 20.0}}
+    settings = load_sweep(sweep_file(tmp_path, search=search, parameters=parameters)).settings
+    plan = settings.search.plan(settings)
+    next(plan)
+    done = SweepRun("000001", 1, {}, "done")
+    with pytest.raises(ConfigurationError, match="search: run 000001 has no verdicts, so that"):
+        plan.send([[done], [done]])
+
+
 def test_a_falsification_finds_the_worst_case(tmp_path):
     path = sweep_file(
         tmp_path,

@@ -1,14 +1,16 @@
 # SPDX-License-Identifier: Apache-2.0
 """Recorded tables: text files with one row for each time, and numbers in columns.
 
-A comma, semicolon or tab separates the cells. A head line may name the columns; lines before it,
-in which some data sets describe themselves, are passed over.
+A comma, semicolon or tab separates the cells, the same one in the whole table; numbers have a
+decimal point. A head line may name the columns; lines before it, in which some data sets describe
+themselves, are passed over.
 """
 
 from __future__ import annotations
 
-import re
+import csv
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
 from decimal import Decimal, InvalidOperation
 from math import isfinite
 from pathlib import Path
@@ -20,7 +22,8 @@ from ros2_cosim.core.kernel.errors import ConfigurationError
 
 #: Largest file [bytes]: a day at 10 Hz, or an hour of some dozen columns.
 MAX_BYTES: Final = 32_000_000
-_SEPARATOR: Final = re.compile("[,;\t]")
+#: A line with one of them may have the later ones within its cells.
+_SEPARATORS: Final = "\t;,"
 _HEAD_LINES: Final = 100
 _LARGEST_TIME: Final = Decimal(10) ** 10
 _NS: Final = Decimal(10) ** 9
@@ -57,7 +60,7 @@ class CsvRow:
     def text(self, column: str) -> str:
         """The cell of a column; empty if the line is too short, or the table has no such column."""
         position = self._columns.get(column, len(self._cells))
-        return self._cells[position].strip().strip('"') if position < len(self._cells) else ""
+        return self._cells[position] if position < len(self._cells) else ""
 
     def number_in(self, column: str) -> float:
         """The number in a column.
@@ -67,7 +70,7 @@ class CsvRow:
         try:
             value = float(self.text(column))
         except ValueError:
-            raise self.fault(column, "a number") from None
+            raise self.fault(column, "a number, as 1.5") from None
         if not isfinite(value):
             raise self.fault(column, "a finite number")
         return value
@@ -102,7 +105,8 @@ def read_rows(
     :param needed: columns that the head line has to name; none: a head line is not needed, and rows
         begin with the first line that begins with a number
     :param positions: columns that are known without a head line: name -> position
-    :raises ConfigurationError: it cannot be read, is too large, or no line names the columns
+    :raises ConfigurationError: it cannot be read, is too large, no line names the columns, or a
+        line has cells without a column
     """
     place = f"{where}: {path}"
     try:
@@ -113,26 +117,50 @@ def read_rows(
         raise ConfigurationError(f"{place}: {error}") from None
     lines = text.splitlines()
     columns = dict(positions or {})
-    begun = False
+    separator, width = "", 0
     for number, line in enumerate(lines, start=1):
-        cells = _SEPARATOR.split(line)
-        if begun:
-            if any(cell.strip() for cell in cells):
+        if separator:
+            cells = _cells(line, separator)
+            if needed and any(cells[width:]):
+                raise ConfigurationError(
+                    f"{place}, line {number}: found {len(cells)} cells; allowed are {width}, as in "
+                    "the head line (numbers have a decimal point)"
+                )
+            if any(cells):
                 yield CsvRow(place, number, cells, columns)
         elif needed:
-            names = [cell.strip().strip('"') for cell in cells]
-            if begun := set(needed) <= set(names):
-                columns.update((name, names.index(name)) for name in names)
-            elif number >= _HEAD_LINES:
-                break
-        elif begun := _is_number(cells[0]):
-            yield CsvRow(place, number, cells, columns)
-    if needed and not begun:
-        widest = max(lines[:_HEAD_LINES], key=lambda line: len(_SEPARATOR.split(line)), default="")
+            for each in _SEPARATORS:
+                names = _cells(line, each)
+                if set(needed) <= set(names):
+                    columns.update((name, names.index(name)) for name in names)
+                    separator, width = each, len(names)
+                    break
+            else:
+                if number >= _HEAD_LINES:
+                    break
+        else:
+            found = next((each for each in _SEPARATORS if each in line), ",")
+            cells = _cells(line, found)
+            # A decimal comma is refused where the number is read.
+            if _is_number(cells[0].replace(",", ".", 1)):
+                separator = found
+                yield CsvRow(place, number, cells, columns)
+    if needed and not separator:
+        begin = lines[:_HEAD_LINES] or [""]
+        widest = max(begin, key=lambda line: max(map(line.count, _SEPARATORS)))
         raise ConfigurationError(
             f"{place}: found no head line with the columns {', '.join(needed)}; the line with the "
             f"most cells is '{one_line(widest, 2 * _SHOWN)}'"
         )
+
+
+def _cells(line: str, separator: str) -> list[str]:
+    """The cells of a line, without quotes and blanks around them."""
+    cells = line.split(separator)
+    if '"' in line:
+        with suppress(csv.Error):  # a cell of more than 131,072 characters
+            cells = next(csv.reader([line], delimiter=separator, skipinitialspace=True), cells)
+    return [cell.strip().strip('"') for cell in cells]
 
 
 def _is_number(cell: str) -> bool:

@@ -35,6 +35,11 @@ def in_words(error: BaseException) -> str:
         return "out of memory"
     if isinstance(error, OSError):
         place = f"{error.filename}: " if error.filename else ""
+        if not place:
+            try:
+                os.getcwd()
+            except FileNotFoundError:
+                place = "the working directory: "
         return f"{place}{cause_of(error)}"
     return str(error)
 

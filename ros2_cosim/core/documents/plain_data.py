@@ -41,6 +41,7 @@ _MAXIMUM_DIGITS = 64
 _YAML = "tag:yaml.org,2002:"
 _MERGE = f"{_YAML}merge"
 _NUMBERS = (f"{_YAML}int", f"{_YAML}float")
+_OCTAL = re.compile(r"[-+]?0[0-9_]+")
 #: What a value may be called by ``!!``; anything else is not plain data.
 _TAGS = frozenset(f"{_YAML}{tag}" for tag in ("str", "int", "float", "bool", "null", "map", "seq"))
 
@@ -97,6 +98,9 @@ class _Loader(Composer, yaml.CSafeLoader):
                 "or 1.5min for a time, and a text in quotes",
                 node,
             )
+        if node.tag in _NUMBERS and _OCTAL.fullmatch(node.value):
+            # YAML 1.1 reads 010 as 8, YAML 1.2 as 10.
+            raise _fault(f"found {node.value!r}; allowed is a number without a leading 0", node)
         try:
             return super().construct_object(node, deep)
         except (ArithmeticError, AttributeError, LookupError, TypeError, ValueError):
@@ -238,7 +242,8 @@ def _parsed(read: Callable[[], Any], place: str, error: type[ConfigurationError]
     except RecursionError:
         raise error(f"{place}: not readable: nested too deeply") from None
     except (yaml.YAMLError, ValueError) as fault:
-        raise error(f"{place}: not readable: {one_line(fault)}") from None
+        text = one_line(fault).replace(' in "<unicode string>",', " in")
+        raise error(f"{place}: not readable: {text}") from None
 
 
 def plain_copy(data: Mapping[str, Any], place: str, *, whole_keys: bool = False) -> dict[str, Any]:

@@ -7,7 +7,7 @@ from typing import Annotated, Any, Final, Literal
 from pydantic import BeforeValidator, Field, field_validator, model_validator
 from typing_extensions import Self
 
-from ros2_cosim.core.documents.settings import Duration, Section
+from ros2_cosim.core.documents.settings import Duration, Number, Section
 
 #: What travels between a caller and a service or an action of foreign nodes.
 BUNDLE_TYPE: Final = "std_msgs/msg/UInt8MultiArray"
@@ -211,7 +211,7 @@ class ForeignSettings(Section):
         description="what the node may read because it changes no result: state of the machine, "
         "random numbers of the operating system, wall clock",
     )
-    patience_s: float | None = Field(
+    patience_s: Number | None = Field(
         default=None,
         gt=0,
         description="silence of the node in an activation that ends the run, wall time; "

@@ -5,7 +5,7 @@ from typing import Any, Final, Literal
 
 from pydantic import Field, model_validator
 
-from ros2_cosim.core.documents.settings import PositiveDuration, Section
+from ros2_cosim.core.documents.settings import Number, PositiveDuration, Section, Whole
 
 #: What may be done about a missed deadline.
 Policy = Literal["record", "slip", "skip", "estimate", "stop"]
@@ -41,13 +41,13 @@ class RuleSettings(Section):
     method: Literal["extrapolate", "rate", "curve", "map", "earlier"] = Field(
         default="extrapolate", description="how the numbers are estimated"
     )
-    order: int = Field(default=1, ge=0, le=2, description="of the extrapolation")
+    order: Whole = Field(default=1, ge=0, le=2, description="of the extrapolation")
     of: tuple[str, ...] = Field(
         default=(),
         description="`port.field` of the fast part, as last received: one for rate and curve, two "
         "for a map",
     )
-    gain: float = Field(default=1.0, allow_inf_nan=False, description="of the method rate")
+    gain: Number = Field(default=1.0, description="of the method rate")
     points: tuple[tuple[float, float], ...] = Field(default=(), description="of a curve")
     x: tuple[float, ...] = Field(default=(), description="of a map, by the first number")
     y: tuple[float, ...] = Field(default=(), description="of a map, by the second number")
@@ -55,15 +55,15 @@ class RuleSettings(Section):
     file: str | None = Field(
         default=None, description="`values.json` of an earlier run with `keep_values`"
     )
-    min: float | None = Field(default=None, allow_inf_nan=False, description="lowest estimate")
-    max: float | None = Field(default=None, allow_inf_nan=False, description="highest estimate")
-    max_rate: float | None = Field(
+    min: Number | None = Field(default=None, description="lowest estimate")
+    max: Number | None = Field(default=None, description="highest estimate")
+    max_rate: Number | None = Field(
         default=None,
         ge=0,
         allow_inf_nan=False,
         description="largest change per second since the last calculated value",
     )
-    adapt: float = Field(
+    adapt: Number = Field(
         default=0.0,
         ge=0,
         le=1,
@@ -102,7 +102,7 @@ class RuleSettings(Section):
 class LatenessSettings(Section):
     """Lateness drawn from a seeded stream, for tests and demonstrations."""
 
-    probability: float = Field(ge=0, le=1, description="that a result is late")
+    probability: Number = Field(ge=0, le=1, description="that a result is late")
     delay: Any = Field(
         description="how long a late computation takes, in simulated time, as the latency of an "
         "output"
@@ -146,7 +146,7 @@ class CouplingSettings(Section):
     lateness: LatenessSettings | None = Field(
         default=None, description="drawn lateness; default: measured"
     )
-    buffer: int = Field(default=1000, ge=1, description="queued inputs at which the run ends")
+    buffer: Whole = Field(default=1000, ge=1, description="queued inputs at which the run ends")
     keep_values: bool = Field(
         default=False, description="write `values.json`, which the method `earlier` reads"
     )

@@ -340,6 +340,8 @@ def summary_lines(summary: Summary) -> list[str]:
         of = f", {verdict.of}" if verdict.of else ""
         value = figure_text(verdict.value)
         lines.append(f"  {verdict.name}: {value}{of} (limit {verdict.limit}) {mark}")
+    if summary.collisions and all(v.name != "no_collision" for v in summary.verdicts):
+        lines.append(f"  collisions: {summary.collisions}, which no verdict judges")
     lines.append(f"  trace {summary.trace_sha256}")
     if summary.realtime is not None:
         lines += [f"  {line}" for line in summary.realtime.lines()]

@@ -61,8 +61,8 @@ class RunOptions:
     shape: Annotated[
         str,
         RunOption(
-            "Run shape: ros, composed, inproc, or that of another package (ros; inproc for what "
-            "only that can do).",
+            "Run shape: ros, composed, inproc, or that of another package (ros, or inproc with "
+            "options that only inproc has).",
             read=lambda name, text: find_entry(SHAPE_GROUP, text, name).name,
         ),
     ] = ""

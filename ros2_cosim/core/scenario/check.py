@@ -163,7 +163,14 @@ def _check_substitutes(checked: _Checked) -> None:
 
 def doubts(scenario: Scenario) -> list[str]:
     """What may be run, and is hardly meant, in lines."""
-    return [
+    never = [
+        f"participants.{name}.{key}: found {format_ns(first)}; the run ends at "
+        f"{format_ns(scenario.duration)}, so that it is never activated"
+        for name, settings in scenario.participants.items()
+        for first, key in (max((settings.offset, "offset"), (settings.enter or 0, "enter")),)
+        if settings.period is not None and settings.activation is None and first > scenario.duration
+    ]
+    return never + [
         f"participants.{name}.period: found {format_ns(settings.period)}, which is "
         f"{scenario.duration // settings.period:,} activations in {format_ns(scenario.duration)}"
         for name, settings in scenario.participants.items()

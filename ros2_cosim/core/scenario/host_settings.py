@@ -7,7 +7,7 @@ from typing import Annotated, Literal
 
 from pydantic import AfterValidator, Field, model_validator
 
-from ros2_cosim.core.documents.settings import Host, Name, Section
+from ros2_cosim.core.documents.settings import Host, Name, Section, Whole
 from ros2_cosim.core.kernel.errors import ConfigurationError
 from ros2_cosim.core.kernel.loading import refuse_code
 
@@ -54,7 +54,7 @@ class HostSettings(Section):
         pattern=r"^/",
         description="where the files of the scenario are there; default: as here",
     )
-    port: int = Field(
+    port: Whole = Field(
         default=0,
         ge=0,
         le=65535,

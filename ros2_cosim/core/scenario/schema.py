@@ -21,10 +21,12 @@ from ros2_cosim.core.documents.settings import (
     Duration,
     Host,
     Name,
+    Number,
     PositiveDuration,
     RosTime,
     Section,
     Size,
+    Whole,
     read_section,
     with_units,
     without_former,
@@ -296,10 +298,10 @@ class SimulatorSettings(Section):
         "another installed one, or `module:Class`",
     )
     host: Host = Field(default="127.0.0.1", description="address of the server")
-    port: int = Field(
+    port: Whole = Field(
         default=0, ge=0, le=65535, description="its RPC port; 0: any free one (headless only)"
     )
-    timeout_s: float = Field(
+    timeout_s: Number = Field(
         default=10.0, gt=0, description="longest wait for its first answer, of wall time [s]"
     )
     options: dict[str, Any] = Field(
@@ -434,7 +436,7 @@ class Scenario(Section):
     version: Literal[1] = Field(default=1, description="of the format of scenario files")
     name: Name = Field(description="lower-case letters, digits and underscores")
     description: str = Field(default="", description="for readers")
-    seed: int = Field(default=1, ge=0, lt=2**63, description="of all random streams")
+    seed: Whole = Field(default=1, ge=0, lt=2**63, description="of all random streams")
     start_time: RosTime = Field(
         default=0,
         description="what `/clock`, stamps and the bag show at the start: a duration since 1970, "
@@ -453,17 +455,17 @@ class Scenario(Section):
         default=50_000_000,
         description="largest step of `/clock`, at most half of `run_ahead` unless that is 0",
     )
-    startup_s: float = Field(
+    startup_s: Number = Field(
         default=120.0,
         gt=0,
         description="stop the run if participants are not ready after this wall time [s]",
     )
-    watchdog_warn_s: float = Field(
+    watchdog_warn_s: Number = Field(
         default=10.0,
         gt=0,
         description="warn if there is no sign of life for this wall time [s]",
     )
-    watchdog_s: float = Field(
+    watchdog_s: Number = Field(
         default=30.0,
         gt=0,
         description="stop the run if there is no progress for this wall time [s]",

@@ -8,6 +8,8 @@ goes to standard error: the standard output may be a table.
 from __future__ import annotations
 
 import sys
+from collections import deque
+from collections.abc import Callable
 from ctypes import byref
 from enum import Enum
 from typing import Any, Final, NamedTuple
@@ -25,12 +27,18 @@ from fmpy.fmi2 import (
 from fmpy.fmi3 import FMU3Model, FMU3ScheduledExecution, FMU3Slave
 from fmpy.logging import addLoggerProxy
 
+from ros2_cosim.core.documents.one_line import one_line
+from ros2_cosim.core.kernel.errors import ModelError
 from ros2_cosim.dcp.fmi.interface_type import InterfaceType
 from ros2_cosim.dcp.fmi.osmp import PackedBinaries
 
 #: Of FMI 2.0: the status of a step that was not completed, and what tells whether that is the end.
 _DISCARD: Final = 2
 _TERMINATED: Final = 3
+
+
+#: What FMUs of this process have said last.
+_SAID: Final[deque[str]] = deque(maxlen=4)
 
 
 class StepEnd(NamedTuple):
@@ -51,6 +59,7 @@ def _said_3(_environment: Any, _status: int, category: Any, text: Any) -> None:
 
 def _say(who: bytes | None, text: bytes | None) -> None:
     said = ": ".join(part.decode("utf-8", "replace") for part in (who, text) if part)
+    _SAID.append(said)
     print(f"FMU: {said}", file=sys.stderr, flush=True)
 
 
@@ -66,12 +75,29 @@ def _callbacks() -> Any:
 _CALLBACKS: Final = _callbacks()
 
 
+def _make(instantiate: Callable[..., None], **given: Any) -> None:
+    """Make an instance; an FMU that refuses is asked again with its log switched on.
+
+    :raises ModelError: it refuses, with what it says
+    """
+    try:
+        instantiate(**given)
+        return
+    except Exception:  # FMPy raises nothing narrower
+        _SAID.clear()
+    try:
+        instantiate(**given, loggingOn=True)
+    except Exception:
+        said = one_line("; ".join(_SAID)) or "nothing"
+        raise ModelError(f"the FMU refuses to be instantiated; its log says: {said}") from None
+
+
 class _Fmi2(PackedBinaries):
     """What FMI 2.0 calls otherwise."""
 
     def instantiate(self) -> None:
         """Make the instance."""
-        super().instantiate(callbacks=_CALLBACKS)  # type: ignore[misc]
+        _make(super().instantiate, callbacks=_CALLBACKS)  # type: ignore[misc]
 
     def begin(self: Any, start: float) -> None:
         """Enter the initialization mode."""
@@ -112,7 +138,7 @@ class _Fmi3:
 
         :param offered: what this side can do
         """
-        super().instantiate(logMessage=_said_3, **offered)  # type: ignore[misc]
+        _make(super().instantiate, logMessage=_said_3, **offered)  # type: ignore[misc]
 
     def begin(self: Any, start: float) -> None:
         """Enter the initialization mode."""

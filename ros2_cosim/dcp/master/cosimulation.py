@@ -41,7 +41,7 @@ from typing import Annotated, Any, Literal, TextIO
 from pydantic import BeforeValidator, ConfigDict, Field, model_validator
 
 from ros2_cosim.core.documents.plain_data import read_mapping
-from ros2_cosim.core.documents.settings import Section, read_section
+from ros2_cosim.core.documents.settings import Number, Section, Whole, read_section
 from ros2_cosim.core.sockets.brief_waits import DIALOGUE_NS
 from ros2_cosim.dcp.description.properties import Check
 from ros2_cosim.dcp.description.read import read_description
@@ -98,12 +98,14 @@ class SlaveSettings(_Section):
         default=None, description="interface type of the FMU (the first that it has)"
     )
     host: str | None = Field(default=None, description="its address")
-    port: int | None = Field(default=None, ge=1, le=65535, description="its port")
+    port: Whole | None = Field(default=None, ge=1, le=65535, description="its port")
     transport: Literal["tcp", "udp"] | None = Field(default=None, description="its transport")
     step: Seconds | None = Field(default=None, description="its time resolution [s]")
-    every: int = Field(default=1, ge=1, description="steps of the master to one step of the slave")
-    steps: int | None = Field(default=None, ge=1, description="time resolutions of a step")
-    max_pdu_size: int | None = Field(
+    every: Whole = Field(
+        default=1, ge=1, description="steps of the master to one step of the slave"
+    )
+    steps: Whole | None = Field(default=None, ge=1, description="time resolutions of a step")
+    max_pdu_size: Whole | None = Field(
         default=None,
         ge=16,
         description="largest data PDU in bytes, if that is less than its description says",
@@ -184,8 +186,8 @@ class SlaveCouplingSettings(_Section):
     stepping: Stepping = Field(
         default=Stepping.PARALLEL, description="which slaves step at the same time"
     )
-    initialise: int = Field(default=1, ge=0, description="loops of the initialization")
-    timeout_s: float = Field(default=30.0, gt=0, description="longest time to an answer [s]")
+    initialise: Whole = Field(default=1, ge=0, description="loops of the initialization")
+    timeout_s: Number = Field(default=30.0, gt=0, description="longest time to an answer [s]")
     check: tuple[Check, ...] = Field(
         default=(), description="properties that slaves made here watch"
     )
@@ -193,7 +195,7 @@ class SlaveCouplingSettings(_Section):
         default=Missing.HOLD,
         description="what the master does about outputs of slaves lost over UDP",
     )
-    acceptable_loss: float | None = Field(
+    acceptable_loss: Number | None = Field(
         default=None,
         ge=0,
         le=1,
@@ -205,7 +207,7 @@ class CoSimulation(SlaveCouplingSettings):
     """A whole co-simulation."""
 
     slaves: dict[str, SlaveSettings] = Field(min_length=1)
-    steps: int = Field(ge=0)
+    steps: Whole = Field(ge=0)
     inputs: dict[str, Any] = Field(default_factory=dict)
     signals: str | None = None
     tune: dict[int, dict[str, Any]] = Field(default_factory=dict)

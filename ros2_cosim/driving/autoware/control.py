@@ -51,12 +51,12 @@ class AutowareControl(FullModel):
     traits = Traits(cost_ns=40_000)
     input_ports = (
         Port("odometry/{vehicle}", ODOMETRY, required=False, description="of the vehicle, delayed"),
-        *(Port(c.port, c.type, required=False, description=c.description) for c in COMMANDS),
+        *(topic.input for topic in COMMANDS),
         Port(MODE_PORT, BYTES, required=False, description="requests of a mode"),
     )
     output_ports = (
         Port("control/{vehicle}", CONTROL, required=False, description="what the vehicle obeys"),
-        *(Port(r.port, r.type, required=False, description=r.description) for r in REPORTS),
+        *(topic.output for topic in REPORTS),
         Port(MODE_PORT, BYTES, required=False, schedule="sparse", description="their answers"),
     )
     other_ports = False

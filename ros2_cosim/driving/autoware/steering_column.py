@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from ros2_cosim.core.kernel.exactmath import exp
 from ros2_cosim.world.vehicle import VehicleParameters
-from ros2_cosim.world.vehicle.vehicle import MAX_SUBSTEP
+from ros2_cosim.world.vehicle.vehicle import MAX_SUBSTEP, steered, substeps
 
 
 class SteeringColumn:
@@ -16,7 +16,7 @@ class SteeringColumn:
     """
 
     def __init__(self, vehicle: VehicleParameters, step: float) -> None:
-        self._count = max(1, -int(-(step / MAX_SUBSTEP - 1e-9) // 1))
+        self._count = substeps(step, MAX_SUBSTEP)
         h = step / self._count
         self._full = vehicle.max_steer_angle
         self._limit = vehicle.max_steer_rate * h
@@ -29,5 +29,4 @@ class SteeringColumn:
         :param steer: -1 to 1, positive to the left
         """
         for _ in range(self._count):
-            change = self._share * (steer * self._full - self.angle)
-            self.angle += min(max(change, -self._limit), self._limit)
+            self.angle = steered(self.angle, steer * self._full, self._share, self._limit, 1.0)

@@ -91,10 +91,7 @@ class AutowareVehicle(FullModel):
         Port("traffic", ROAD_USERS, required=False, description="vehicles of no participant"),
         Port("static_objects", STATIC_OBJECTS, required=False),
     )
-    output_ports = tuple(
-        Port(o.port, o.type, required=False, schedule=o.schedule, description=o.description)
-        for o in OUTPUTS
-    )
+    output_ports = tuple(topic.output for topic in OUTPUTS)
     other_ports = False
 
     @classmethod

@@ -46,7 +46,7 @@ class SignalDatabase:
             if signal not in known:
                 raise ConfigurationError(
                     f"{where}: found signal '{signal}'; message '{name}' of {self.path.name} has "
-                    f"{', '.join(known)}"
+                    f"{', '.join(known) or 'none'}"
                 )
         return message
 

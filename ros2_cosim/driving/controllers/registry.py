@@ -18,7 +18,7 @@ from typing import Any, Final, NamedTuple, Union, get_args, get_origin, get_type
 from ros2_cosim.core.documents.offered import offered
 from ros2_cosim.core.documents.settings import Section, read_section
 from ros2_cosim.core.kernel.errors import ConfigurationError
-from ros2_cosim.core.kernel.guesses import check_members
+from ros2_cosim.core.kernel.guesses import check_members, did_you_mean
 from ros2_cosim.core.kernel.loading import is_own_module, line_of, load_module, refuse_code
 from ros2_cosim.core.kernel.model import Repeatability
 from ros2_cosim.core.kernel.saved_state import SavedAttributes
@@ -321,7 +321,9 @@ def _find_class(spec: str, base_directory: Path | None) -> type:
     target = available_laws().get(law_of_file(spec) or spec, spec)
     place, colon, class_name = target.rpartition(":")
     if not colon or not place or not class_name:
-        raise ConfigurationError(f"control law: found '{spec}'; {_allowed()}")
+        raise ConfigurationError(
+            f"control law: found '{spec}'; {did_you_mean(spec, available_laws())}{_allowed()}"
+        )
     try:
         module = load_module(place, base_directory)
     except ConfigurationError as error:

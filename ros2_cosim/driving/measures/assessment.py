@@ -23,6 +23,7 @@ from ros2_cosim.world.geometry.encounters import (
     Extreme,
     MovingBox,
     Surroundings,
+    apart,
     encounter,
     time_headway,
 )
@@ -35,6 +36,8 @@ BRAKES: Final = 1.0
 ENDS: Final = 0.3
 #: Slower vehicles have no time headway [m/s].
 _DRIVES: Final = 2.0
+#: How far two that have met are apart at the next look [m]; class estimate.
+_REBOUND: Final = 0.2
 
 _Limit = Annotated[Number, Field(ge=0)] | None
 
@@ -49,7 +52,8 @@ class AssessmentParameters(Section):
         default=None, description="from when braking began to that contact [m/s]"
     )
     min_braking_ttc: _Limit = Field(
-        default=None, description="time to collision when braking begins [s]"
+        default=None,
+        description="time to collision when braking begins, 0 for a contact without braking [s]",
     )
     min_lateral_clearance: _Limit = Field(
         default=None, description="free way across to what is passed [m]"
@@ -148,6 +152,23 @@ class Assessment:
                 # Without a closing speed nothing was seen ahead: the other came across the way.
                 self._closing = max(0.0, last.closing - lost) if last.closing > 0.0 else speed
                 self._reduction = max(0.0, self._braking_from.get(ego, speed) - speed)
+                if last.closing > 0.0 and ego not in self._braking_from:
+                    self._note("braking_ttc", Extreme(0.0, (ego, ahead), time))
+
+    def contacts_unread(self, time: int, users: Sequence[MovingBox]) -> None:
+        """Take over contacts since the last look of which only the number is known.
+
+        They are those of egos with what they touch, or have just left, at this look.
+
+        :param time: of the look [ns]
+        :param users: road users and obstacles, egos included
+        """
+        for ego in users:
+            if ego.name not in self._egos:
+                continue
+            for other in users:
+                if other.name != ego.name and apart(ego.box, other.box) < _REBOUND:
+                    self.contact(time, ego.name, other.name)
 
     def _look_from(
         self,

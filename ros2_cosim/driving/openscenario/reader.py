@@ -152,6 +152,7 @@ class Reader:
                 self._stories.append(self._translator.story(element))
         self._place_others(self._stories)
         self._stop = self._translator.trigger(storyboard.find("StopTrigger")) or []
+        self._translator.note_unknown_elements()
         for name in self._given_external:
             if name not in self.names:
                 self.findings.faults.append(

@@ -7,6 +7,7 @@ from collections.abc import Callable, Mapping
 from math import isfinite
 from typing import Any, Final
 
+from ros2_cosim.core.kernel.guesses import did_you_mean
 from ros2_cosim.driving.openscenario.document import (
     Element,
     Findings,
@@ -107,11 +108,18 @@ class Translator:
         self.wrong: set[str] = set()
         #: What the actions that are read are for, in words of the scene.
         self.actors: list[str] = []
+        #: Types and names of the elements of the storyboard, and those that conditions ask for.
+        self._is_played = True
+        self._elements: dict[tuple[str, str], None] = {}
+        self._asked: list[tuple[Element, str, str]] = []
 
     def story(self, element: Element) -> _Plain:
         """A Story."""
         here = element.within(declared(element, {}))
-        return {"name": here.label(), "acts": [self._act(act) for act in here.each("Act")]}
+        return {
+            "name": self._name("story", here),
+            "acts": [self._act(act) for act in here.each("Act")],
+        }
 
     def trigger(self, element: Element | None) -> list[list[_Plain]] | None:
         """A StartTrigger or StopTrigger; None: there is none.
@@ -131,7 +139,7 @@ class Translator:
 
     def _act(self, element: Element) -> _Plain:
         act: _Plain = {
-            "name": element.label(),
+            "name": self._name("act", element),
             "groups": [self._group(group) for group in element.each("ManeuverGroup")],
         }
         for key, tag in (("start", "StartTrigger"), ("stop", "StopTrigger")):
@@ -147,6 +155,8 @@ class Translator:
             with self._findings.collected(reference):
                 names.append(self.entity(reference))
         self.actors = names
+        triggering = _triggering(actors)
+        self._is_played = bool(names or triggering)
         maneuvers = []
         for child in element.children():
             if child.tag == "Maneuver":
@@ -154,17 +164,18 @@ class Translator:
             elif child.tag == "CatalogReference":
                 with self._findings.collected(child):
                     maneuvers.append(self._maneuver(self._catalogues(child)))
-        group = {"name": element.label(), "actors": names, "maneuvers": maneuvers}
-        return {**group, **self._times(element), **_triggering(actors)}
+        name = self._name("maneuverGroup", element)
+        group = {"name": name, "actors": names, "maneuvers": maneuvers}
+        return {**group, **self._times(element), **triggering}
 
     def _maneuver(self, element: Element) -> _Plain:
         return {
-            "name": element.label(),
+            "name": self._name("maneuver", element),
             "events": [self._event(event) for event in element.each("Event")],
         }
 
     def _event(self, element: Element) -> _Plain:
-        event: _Plain = {"name": element.label(), "actions": []}
+        event: _Plain = {"name": self._name("event", element), "actions": []}
         with self._findings.collected(element):
             event["priority"] = element.one_of("priority", _PRIORITIES, "overwrite")
             event.update(self._times(element))
@@ -173,8 +184,29 @@ class Translator:
             event["start"] = trigger
         for action in element.each("Action"):
             with self._findings.collected(action):
-                event["actions"].append({"name": action.label(), **self.action(action.choice())})
+                name, choice = self._name("action", action), action.choice()
+                if choice.tag == "PrivateAction" and not self._is_played:
+                    self._findings.notes.append(
+                        f"{choice.place}: has no effect: its ManeuverGroup has no actors"
+                    )
+                event["actions"].append({"name": name, **self.action(choice)})
         return event
+
+    def _name(self, kind: str, element: Element) -> str:
+        """The name of an element of the storyboard, which conditions may ask for."""
+        name = element.label()
+        self._elements[kind, name] = None
+        return name
+
+    def note_unknown_elements(self) -> None:
+        """Note the conditions about elements that the storyboard, now read, does not have."""
+        for element, kind, name in self._asked:
+            if self._elements.keys().isdisjoint(((kind, name), (kind, name.rpartition("::")[2]))):
+                there = [each for of, each in self._elements if of == kind]
+                self._findings.notes.append(
+                    f"{element.place}: never holds: found the {kind} '{name}'; "
+                    f"{did_you_mean(name, there)}the storyboard has {', '.join(there) or 'none'}"
+                )
 
     def _times(self, element: Element) -> _Plain:
         if not element.has("maximumExecutionCount"):
@@ -509,10 +541,13 @@ class Translator:
         if kind.tag == "SimulationTimeCondition":
             return {"time": _compared(kind)}
         if kind.tag == "StoryboardElementStateCondition":
+            of = kind.one_of("storyboardElementType", _ELEMENTS)
+            name = kind.label("storyboardElementRef")
+            self._asked.append((kind, of, name))
             return {
                 "state": {
-                    "type": kind.one_of("storyboardElementType", _ELEMENTS),
-                    "element": kind.label("storyboardElementRef"),
+                    "type": of,
+                    "element": name,
                     "state": kind.one_of("state", _STATES),
                 }
             }

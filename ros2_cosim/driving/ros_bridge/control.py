@@ -38,10 +38,7 @@ class CarlaRosControl(FullModel):
     Parameters = SpeedParameters
     traits = Traits(cost_ns=20_000)
     input_ports = (
-        *(
-            Port(command.port, command.type, required=False, description=command.description)
-            for command in COMMANDS
-        ),
+        *(topic.input for topic in COMMANDS),
         Port("odometry/{vehicle}", ODOMETRY, required=False, description="for set_target_velocity"),
     )
     output_ports = (

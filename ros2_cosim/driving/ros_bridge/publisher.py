@@ -61,16 +61,7 @@ class CarlaRosBridge(FullModel):
         Port("collision", COLLISION, required=False),
         Port("traffic", ROAD_USERS, required=False, description="vehicles of no participant"),
     )
-    output_ports = tuple(
-        Port(
-            output.port,
-            output.type,
-            required=False,
-            schedule=output.schedule,
-            description=output.description,
-        )
-        for output in OUTPUTS
-    )
+    output_ports = tuple(topic.output for topic in OUTPUTS)
     other_ports = False
 
     @classmethod

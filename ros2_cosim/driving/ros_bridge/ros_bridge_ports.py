@@ -6,7 +6,7 @@ The role name of a vehicle is its name in the scene. ``{vehicle}`` in a port or 
 
 from __future__ import annotations
 
-from typing import Final, NamedTuple
+from typing import Final
 
 from ros2_cosim.core.documents.installed import package_table
 from ros2_cosim.driving.seams.scenario_parts import TopicPort
@@ -17,27 +17,10 @@ CONTROL_MODEL: Final = "carla_ros_control"
 
 CONTROL_COMMAND: Final = "carla_msgs/msg/CarlaEgoVehicleControl"
 
-
-class BridgeCommand(NamedTuple):
-    """What the bridge reads: the part of the topic behind the vehicle, and its message type.
-
-    The port has the last word of it.
-    """
-
-    name: str
-    type: str
-    description: str = ""
-
-    @property
-    def port(self) -> str:
-        """The port of a vehicle, with a placeholder."""
-        return f"{self.name.rpartition('/')[2]}/{{vehicle}}"
-
-
 _TABLE: Final = package_table("driving/ros_bridge/ros_bridge_ports.json")
 
 OUTPUTS: Final = tuple(TopicPort(**given) for given in _TABLE["outputs"])
-COMMANDS: Final = tuple(BridgeCommand(**given) for given in _TABLE["commands"])
+COMMANDS: Final = tuple(TopicPort(**given) for given in _TABLE["commands"])
 
 #: Outputs that only the headless server's own traffic lights give: those of a renderer, or of
 #: another simulator, change by themselves.

@@ -131,7 +131,7 @@ class _Bridge:
     def _writers(self) -> dict[tuple[str, str], list[str]]:
         """(Vehicle, port of the command) -> outputs with its topic."""
         known = {
-            f"/carla/{vehicle}/{command.name}": (vehicle, command.port.format(vehicle=vehicle))
+            command.topic.format(vehicle=vehicle): (vehicle, command.port.format(vehicle=vehicle))
             for vehicle in self._vehicles
             for command in COMMANDS
         }
@@ -140,8 +140,8 @@ class _Bridge:
             for vehicle in self._vehicles
             for topic in REFUSED_TOPICS
         }
-        names = ", ".join(command.name for command in COMMANDS)
-        allowed = f"the commands {names} of a vehicle"
+        names = ", ".join(command.topic.format(vehicle="VEHICLE") for command in COMMANDS)
+        allowed = f"the commands {names}"
         found = self._parts.writers(known, refused, "CARLA's ROS bridge", allowed)
         driven = dict.fromkeys(vehicle for vehicle, _ in found)
         self._parts.check_masters(driven, "/carla/{vehicle}/...")
@@ -151,7 +151,7 @@ class _Bridge:
         """(Vehicle, port of the command) -> input from outside, of all that nothing else drives."""
         return {
             (name, port): {
-                "unsynchronised": f"/carla/{name}/{command.name}",
+                "unsynchronised": command.topic.format(vehicle=name),
                 "type": command.type,
             }
             for name in self._vehicles

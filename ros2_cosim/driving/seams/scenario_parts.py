@@ -7,6 +7,7 @@ from collections.abc import Collection, Iterable, Iterator, Mapping
 from typing import Any, Final, Literal, NamedTuple, TypeVar
 
 from ros2_cosim.core.kernel.errors import ConfigurationError
+from ros2_cosim.core.kernel.model import Port
 
 _WORLD_MODEL: Final = "carla_world"
 _WORLD: Final = "world"
@@ -29,6 +30,22 @@ class TopicPort(NamedTuple):
     latched: bool = False
     frame_id: str = ""
     child_frame_id: str = ""
+
+    @property
+    def output(self) -> Port:
+        """The output of a model; a scenario may leave it out."""
+        return Port(
+            self.port,
+            self.type,
+            required=False,
+            schedule=self.schedule,
+            description=self.description,
+        )
+
+    @property
+    def input(self) -> Port:
+        """The input of a model; a scenario may leave it out."""
+        return Port(self.port, self.type, required=False, description=self.description)
 
     def settings(self, **words: str) -> dict[str, Any]:
         """The output of a scenario; ``words`` stand for the placeholders of the topic."""

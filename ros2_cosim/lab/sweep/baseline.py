@@ -2,10 +2,11 @@
 """What is worse than last time: runs of a sweep beside those of an earlier one.
 
 Two runs are compared that have the same scenario, parameters and seed. A verdict is worse that was
-met and is not. A figure is worse that has changed to its bad side by more than a hundredth of its
-former value and by more than ``LEAST``. Which side that is tells the verdict of its name: the side
-of the limit on which it is not met. A figure without verdict is worse if it is smaller and its name
-begins with ``min_``, or larger and it begins with ``max_``; others have no bad side.
+met and is not, or is not there any more. A figure is worse that has changed to its bad side by more
+than a hundredth of its former value and by more than ``LEAST``. Which side that is tells the
+verdict of its name: the side of the limit on which it is not met. A figure without verdict is worse
+if it is smaller and its name begins with ``min_``, or larger and it begins with ``max_``; others
+have no bad side.
 """
 
 from __future__ import annotations
@@ -35,7 +36,7 @@ class Worse(NamedTuple):
     scenario: str
     name: str
     before: bool | float
-    now: bool | float
+    now: bool | float | None
 
     @property
     def change(self) -> str:
@@ -44,10 +45,11 @@ class Worse(NamedTuple):
 
 
 class BaselineResult(NamedTuple):
-    """How many runs have one in the baseline, and what is worse."""
+    """How many runs have one in the baseline, what is worse, and how many of it have no run now."""
 
     compared: int
     worse: list[Worse]
+    gone: int = 0
 
 
 class Baseline:
@@ -71,8 +73,9 @@ class Baseline:
         """
         worse: list[Worse] = []
         compared = 0
-        for run in runs:
-            row = self._rows.get(_key(run.scenario, run.parameters, run.seed))
+        keys = [_key(run.scenario, run.parameters, run.seed) for run in runs]
+        for run, key in zip(runs, keys, strict=True):
+            row = self._rows.get(key)
             if row is not None and row["status"] == DONE:
                 compared += 1
                 worse += _worse(run, row)
@@ -81,7 +84,7 @@ class Baseline:
                 f"--baseline: {self._path} has no run with scenario, parameters and seed of one of "
                 f"these; {_of(runs[0])} is the first"
             )
-        return BaselineResult(compared, worse)
+        return BaselineResult(compared, worse, len(self._rows.keys() - set(keys)))
 
 
 def _rows_of(path: Path) -> list[dict[str, Any]]:
@@ -128,6 +131,12 @@ def _worse(run: SweepRun, row: Mapping[str, Any]) -> list[Worse]:
         Worse(run.run_id, run.scenario, name, True, False)
         for name, met in run.verdicts.items()
         if not met and row.get(f"verdict.{name}")
+    ]
+    met_before = [name[8:] for name, met in row.items() if name.startswith("verdict.") and met]
+    found += [
+        Worse(run.run_id, run.scenario, name, True, None)
+        for name in met_before
+        if run.done and name not in run.verdicts
     ]
     judged = {verdict.name: verdict for verdict in run.judged}
     for name, now in run.figures.items():

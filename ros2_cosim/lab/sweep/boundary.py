@@ -142,6 +142,12 @@ class _Bracket:
 def _passes(runs: Sequence[SweepRun], search: Boundary) -> bool | None:
     """Whether a point passes: with all of its seeds."""
     answers = [run.passed(search.verdict) for run in runs]
+    for run in runs:
+        if run.done and not run.verdicts:
+            raise ConfigurationError(
+                f"search: run {run.run_id} has no verdicts, so that none can fail; allowed is a "
+                "scenario with a participant that judges, such as the model platoon_referee"
+            )
     if search.verdict is not None:
         for run, answer in zip(runs, answers, strict=True):
             if run.done and answer is None:

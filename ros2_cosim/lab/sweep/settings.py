@@ -8,6 +8,7 @@ import json
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from os.path import abspath
 from pathlib import Path
 from typing import Annotated, Any, Final, Literal
 
@@ -72,9 +73,9 @@ class Sweep:
 
     ``scenario`` is the scenario's file as plain data, not yet resolved, ``changes`` what the
     sweep sets in it, ``origin`` its file for messages, ``seeds`` those of each point, and
-    ``digest`` names all that results depend on. ``name`` is in its rows: the path as it was
-    given, without suffix. ``given`` says whether it is a scenario that was given instead of a
-    sweep file; ``refused`` says why no run of that can begin, and is empty if one can.
+    ``digest`` names all that results depend on. ``name`` is in its rows: that of its file without
+    suffix, whatever the working directory. ``given`` says whether it is a scenario that was given
+    instead of a sweep file; ``refused`` says why no run of that can begin, and is empty if one can.
     """
 
     settings: SweepSettings
@@ -99,6 +100,7 @@ def load_sweeps(paths: Sequence[Path]) -> list[Sweep]:
     """
     suffixes = (*_PLAIN, *imported_suffixes())
     sweeps: list[Sweep] = []
+    places: list[Path] = []
     for path in paths:
         files = [path]
         if path.is_dir():
@@ -108,14 +110,32 @@ def load_sweeps(paths: Sequence[Path]) -> list[Sweep]:
                     f"{path}: found no scenario; allowed are files with {', '.join(suffixes)}"
                 )
         sweeps += [load_sweep(file) if _is_sweep_file(file) else _given(file) for file in files]
-    names = Counter(sweep.name for sweep in sweeps)
-    twice = [name for name, count in names.items() if count > 1]
+        places += files
+    names = _told_apart(places)
+    twice = [name for name, count in Counter(names).items() if count > 1]
     if twice:
         raise ConfigurationError(f"{twice[0]}: found twice; allowed are different names")
+    sweeps = [replace(sweep, name=name) for sweep, name in zip(sweeps, names, strict=True)]
     searching = [sweep.name for sweep in sweeps if sweep.settings.search is not None]
     if len(searching) > 1:
         raise ConfigurationError(f"search: found in {' and '.join(searching)}; allowed is one")
     return sweeps
+
+
+def _told_apart(files: Sequence[Path]) -> list[str]:
+    """The names of files without suffix; equal ones with as many directories as tell them apart.
+
+    A table of an earlier sweep has the same names, from whatever directory it was started.
+    """
+    ways = [Path(abspath(file)).with_suffix("").parts[1:] for file in files]
+    names = {way: way[-1:] for way in ways}
+    while True:
+        found = Counter(names.values())
+        alike = [way for way, name in names.items() if found[name] > 1 and name != way]
+        if not alike:
+            return ["/".join(names[way]) for way in ways]
+        for way in alike:
+            names[way] = way[-len(names[way]) - 1 :]
 
 
 #: Suffixes of files that may be sweep files; other formats are scenarios.
@@ -145,11 +165,7 @@ def _given(path: Path) -> Sweep:
     except ConfigurationError as error:
         digest = hashlib.sha256(f"{ros2_cosim.__version__} {error}".encode()).hexdigest()
         settings = SweepSettings(scenario=path.name)
-        return Sweep(settings, {}, (), str(path), (1,), digest, _name(path), True, str(error))
-
-
-def _name(path: Path) -> str:
-    return path.with_suffix("").as_posix()
+        return Sweep(settings, {}, (), str(path), (1,), digest, path.stem, True, str(error))
 
 
 def load_sweep(path: Path) -> Sweep:
@@ -200,5 +216,5 @@ def _sweep_of(data: dict[str, Any], path: Path) -> Sweep:
         str(file),
         (whole.get("seed", 1),) if seeds is None else seeds,
         hashlib.sha256(what.encode()).hexdigest(),
-        _name(path),
+        path.stem,
     )

@@ -116,7 +116,7 @@ def _started_by(command: str, directory: Path) -> list[_Started]:
         _, by_launch, said = done.stderr.rpartition("[ERROR]")
         said = said if by_launch else (done.stderr.splitlines() or ["nothing"])[-1]
         said = " ".join(said.split())
-        what = "fails on the way" if found else "starts no process"
+        what = "fails after it has started processes" if found else "starts no process"
         raise ConfigurationError(f"{where}: it {what}; launch says: {said}")
     return found
 

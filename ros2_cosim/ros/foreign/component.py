@@ -31,7 +31,7 @@ class LoadedComponent:
 
     :param node: of this side
     :param remappings: of the component's names, as those with which the container was started
-    :param wait: handles what arrives until a condition holds, for so many seconds at most
+    :param wait: handles messages until a condition holds or a number of seconds is over
     """
 
     def __init__(

@@ -33,7 +33,7 @@ class ForeignLifecycle:
     :param node: the adapter's
     :param node_name: full name of the foreign node
     :param mode: ``manage``: it is configured and activated; ``own``: something else does that
-    :param wait: handles what arrives until a condition holds, for so many seconds at most
+    :param wait: handles messages until a condition holds or a number of seconds is over
     """
 
     def __init__(

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from ros2_cosim.core.kernel.errors import ConfigurationError
+from ros2_cosim.core.kernel.guesses import did_you_mean
 from ros2_cosim.core.kernel.time import format_ns
 from ros2_cosim.core.scene.scene import DEFAULT_CAR, DEFAULT_DYNAMICS
 from ros2_cosim.core.scene.sensors import SensorBlueprint, SensorForm, form_of
@@ -84,8 +85,8 @@ class VehicleSpec:
             raise ConfigurationError(f"{where}: speed={self.speed} must lie in -10..100 m/s")
         if self.dynamics not in VEHICLES:
             raise ConfigurationError(
-                f"{where}: dynamics '{self.dynamics}' unknown; there are: "
-                + ", ".join(sorted(VEHICLES))
+                f"{where}: dynamics: found '{self.dynamics}'; "
+                f"{did_you_mean(self.dynamics, VEHICLES)}allowed are {', '.join(sorted(VEHICLES))}"
             )
         if not self.blueprint.startswith("vehicle."):
             raise ConfigurationError(f"{where}: blueprint '{self.blueprint}' is not a vehicle")
@@ -240,8 +241,9 @@ class SceneParameters:
             )
         if self.weather not in WEATHER_PRESETS:
             raise ConfigurationError(
-                f"scene: weather '{self.weather}' unknown; there are: "
-                + ", ".join(sorted(WEATHER_PRESETS))
+                f"scene.weather: found '{self.weather}'; "
+                f"{did_you_mean(self.weather, WEATHER_PRESETS)}allowed are "
+                f"{', '.join(sorted(WEATHER_PRESETS))}"
             )
         if self.settle_ticks < 1:
             raise ConfigurationError(f"scene: settle_ticks={self.settle_ticks} must be at least 1")

@@ -85,8 +85,8 @@ def make_command(
             bool,
             typer.Option(
                 "--town-names",
-                help="Offer the first map also by the names of CARLA's towns of which there is no "
-                "file, for programs that load one of them.",
+                help="Offer the first map also under the names of those towns of CARLA that have "
+                "no file here, for programs that load such a town.",
             ),
         ] = False,
         scenery: Annotated[
@@ -101,9 +101,8 @@ def make_command(
             str,
             typer.Option(
                 metavar="[HOST:]PORT",
-                help="Port to listen at for RPC, of the loopback address unless a host is given; "
-                "streaming uses the next one, and the one after it is held as CARLA does (0: any "
-                "free ports).",
+                help="Port to listen at for RPC, of 127.0.0.1 unless a host is given. Streaming "
+                "takes the next port, and the one after it is held, as CARLA does. 0: any free.",
             ),
         ] = "2000",
         seed: Annotated[

@@ -240,7 +240,10 @@ def _stiffness(wheels: list[Wheel]) -> float:
 
 
 def _at_rest(most: float) -> float:
-    """What of ``lat_stiff_value`` is there at rest: it grows up to so many times that load."""
+    """The share of ``lat_stiff_value`` that a wheel has at its load at rest.
+
+    :param most: the load from which on the wheel has all of it, over the load at rest
+    """
     k = min(3.0, 3.0 / most)
     return ACTING_STIFFNESS * (k - k * k / 3.0 + k * k * k / 27.0)
 

@@ -35,6 +35,8 @@ LONGEST_GAP: Final = 2_000_000_000
 #: So far from the map's origin the simulator's numbers still tell a centimetre [m].
 _MAX_COORDINATE: Final = 100_000.0
 _MAX_SPEED: Final = 150.0
+#: A heading that is counted on through two turns [rad].
+_MAX_YAW: Final = 12.6
 #: The direction of a slower motion [m/s] says nothing about the heading.
 _MOVES: Final = 0.5
 _NS: Final = 1e9
@@ -202,6 +204,12 @@ def _user(
         )
         for place in _completed(track.rows)
     ]
+    for row in track.rows:
+        if row.yaw is not None and abs(row.yaw) > _MAX_YAW:
+            raise ConfigurationError(
+                f"{where}: road user '{track.name}': found the yaw {row.yaw:g} rad; allowed are "
+                f"{_MAX_YAW:g} rad (is it in degrees?)"
+            )
     for place in places:
         if max(abs(place.x), abs(place.y)) > _MAX_COORDINATE:
             raise ConfigurationError(

@@ -278,7 +278,7 @@ def _plan_view(plan: RoadElement, notes: Notes) -> list[PlanElement]:
             gap = hypot(end.x - item.x, end.y - item.y)
             if gap > _GAP_TOLERANCE:
                 raise geometry.error(
-                    f"starts {gap:.3f} m from the end of the one before; "
+                    f"starts {gap:.6g} m from the end of the one before; "
                     f"at most {_GAP_TOLERANCE:g} m is allowed"
                 )
         elements.append(item)
@@ -391,6 +391,13 @@ def _lanes(element: RoadElement, length: float, notes: Notes) -> Lanes:
             raise part.error(f"runs from s={starts[i]:g} to {end:g}: must have a length")
         lanes = _section(part, notes)
         sections.append(LaneSection(starts[i], end, lanes, _centre_marks(part)))
+        if i:
+            before = sections[i - 1].lanes
+            onward = [lane.successor for lane in before.values()]
+            back = [lane.predecessor for lane in lanes.values()]
+            for linked, there in ((onward, lanes), (back, before)):
+                if any(each is not None and each not in there for each in linked):
+                    notes.add(part, "a lane that is linked to one that is not there ends here")
     return Lanes(sections, _cubics(element, "laneOffset", "s"))
 
 
@@ -404,7 +411,10 @@ def _section(part: RoadElement, notes: Notes) -> dict[int, Lane]:
             (_lane(child, sign, notes) for child in group.each("lane")), key=lambda x: abs(x.id)
         )
         if [abs(lane.id) for lane in found] != list(range(1, len(found) + 1)):
-            raise group.error(f"lane ids must be {sign}, {2 * sign}, ... without gaps or repeats")
+            raise group.error(
+                f"found the lane ids {', '.join(str(lane.id) for lane in found)}; allowed are "
+                f"{sign}, {2 * sign}, ... without gaps or repeats"
+            )
         lanes.update((lane.id, lane) for lane in found)
     if not lanes:
         notes.add(part, "a lane section without lanes")
@@ -428,6 +438,8 @@ def _lane(element: RoadElement, sign: int, notes: Notes) -> Lane:
     link = element.only("link")
     predecessor = next(link.each("predecessor"), None) if link is not None else None
     successor = next(link.each("successor"), None) if link is not None else None
+    if link is not None and any(len(list(link.each(t))) > 1 for t in ("predecessor", "successor")):
+        notes.add(element, "of several lanes that a lane is linked to the first one counts")
     return Lane(
         lane_id,
         element.get("type", "none"),

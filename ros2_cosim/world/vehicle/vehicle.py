@@ -52,6 +52,25 @@ class ActuatorCommand(NamedTuple):
     hand_brake: bool = False
 
 
+def substeps(dt: float, longest: float) -> int:
+    """How many equal parts, none of them above ``longest``, a step has."""
+    return 1 if dt <= longest else -int(-(dt / longest - 1e-9) // 1)
+
+
+def steered(angle: float, wanted: float, share: float, limit: float, unwinding: float) -> float:
+    """The angle of the front wheels after a substep [rad].
+
+    :param angle: before it
+    :param share: of the way to the wanted angle, by the lag of the steering
+    :param limit: the largest change, by its rate
+    :param unwinding: the wheels turn back so many times as fast
+    """
+    change = share * (wanted - angle)
+    if change * angle < 0.0:
+        limit *= unwinding
+    return angle + (-limit if change < -limit else limit if change > limit else change)
+
+
 #: All that the motion of a step depends on, apart from the command: vx, vy, yaw_rate, ax, ay;
 #: throttle, brake, steer_angle; slope, cross, lengths of substep and step.
 _Inner = tuple[
@@ -160,7 +179,7 @@ class Vehicle:
         if total - total != 0.0:
             raise ConfigurationError(f"vehicle control {control!r}: every value must be finite")
         longest = self.longest_substep
-        count = 1 if dt <= longest else -int(-(dt / longest - 1e-9) // 1)
+        count = substeps(dt, longest)
         h = dt / count
         if h != self._step_size:
             p = self.parameters
@@ -261,11 +280,9 @@ class Vehicle:
         throttle_share, brake_share, steer_share = self._lags
         self.throttle += throttle_share * (throttle - self.throttle)
         self.brake += brake_share * (brake - self.brake)
-        limit = p.max_steer_rate * h
-        change = steer_share * (steer * p.max_steer_angle - self.steer_angle)
-        if change * self.steer_angle < 0.0:
-            limit *= self.unwinding
-        self.steer_angle += -limit if change < -limit else limit if change > limit else change
+        rate = p.max_steer_rate * h
+        wanted = steer * p.max_steer_angle
+        self.steer_angle = steered(self.steer_angle, wanted, steer_share, rate, self.unwinding)
 
     def _move(self, h: float, reverse: bool, hand_brake: bool, slope: float) -> None:
         p = self.parameters
