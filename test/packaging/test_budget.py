@@ -10,8 +10,8 @@ from buildtools.net_lines import of_text, of_wings
 #: Net lines in all languages, a twentieth more than there were when the budget was made. Raise one
 #: in a commit of its own, which says in one sentence why; lower it when something goes.
 BUDGET = {
-    "cli": 2_915,
-    "core": 25_085,
+    "cli": 2_920,
+    "core": 25_095,
     "dcp": 13_355,
     "driving": 17_795,
     "lab": 8_360,
