@@ -19,7 +19,7 @@ from typing import NamedTuple
 
 import carla
 
-from ros2_cosim.world.road import RoadNetwork
+from ros2_cosim.world.map import RoadNetwork
 
 _SPACING = 5.0
 _POINTS = 1000

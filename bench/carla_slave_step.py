@@ -38,12 +38,12 @@ from bench.figures import Figure, median_of, show
 from ros2_cosim.core.process.processes import end_with_parent
 from ros2_cosim.core.scenario.declaration import declare
 from ros2_cosim.core.scenario.schema import load_scenario
-from ros2_cosim.dcp.description.slave_description import SlaveDescription
 from ros2_cosim.dcp.master.master import Master
 from ros2_cosim.dcp.master.remote import SlaveUse
 from ros2_cosim.dcp.slave.server import SlaveServer
 from ros2_cosim.dcp.slave.slave_model import StepInfo
-from ros2_cosim.dcp.wire.enums import TransportProtocol
+from ros2_cosim.dcp.standard.enums import TransportProtocol
+from ros2_cosim.dcp.standard.slave_description import SlaveDescription
 from ros2_cosim.world.carla.client_world import ClientWorld
 from ros2_cosim.world.carla.dcp_slave import SceneSlave
 from ros2_cosim.world.carla.describe import scene_description

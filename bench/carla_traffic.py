@@ -22,11 +22,10 @@ from pathlib import Path
 from typing import Any, Final
 
 from bench.traffic_events import MANAGER, SERVER, Event, Line, Sample, Watch
-from ros2_cosim.world.geometry import frames
-from ros2_cosim.world.road import RoadNetwork
-from ros2_cosim.world.road.signals import TRAFFIC_LIGHT
-from ros2_cosim.world.road.stop_lines import stop_lines
-from ros2_cosim.world.road.traffic_lights import network_lights
+from ros2_cosim.world.map import RoadNetwork, frames
+from ros2_cosim.world.map.signals import TRAFFIC_LIGHT
+from ros2_cosim.world.map.stop_lines import stop_lines
+from ros2_cosim.world.map.traffic_lights import network_lights
 
 ROOT: Final = Path(__file__).resolve().parent.parent
 # The tests lie beside this directory.

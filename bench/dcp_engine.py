@@ -6,7 +6,6 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from ros2_cosim.dcp.description.slave_description import SlaveDescription
 from ros2_cosim.dcp.slave.interfaces import Endpoint, SlaveOptions
 from ros2_cosim.dcp.slave.slave import Slave
 from ros2_cosim.dcp.slave.slave_model import (
@@ -17,7 +16,8 @@ from ros2_cosim.dcp.slave.slave_model import (
     StepInfo,
     StructuralParameter,
 )
-from ros2_cosim.dcp.wire.enums import TransportProtocol
+from ros2_cosim.dcp.standard.enums import TransportProtocol
+from ros2_cosim.dcp.standard.slave_description import SlaveDescription
 
 
 class Target(SlaveModel):

@@ -30,7 +30,7 @@ from ros2_cosim.core.kernel.trace import run_digest
 from ros2_cosim.core.scenario.declaration import declare
 from ros2_cosim.core.scenario.schema import load_scenario
 from ros2_cosim.core.scenario.system import build_graph, build_model
-from ros2_cosim.dcp.wire.enums import PduType
+from ros2_cosim.dcp.standard.enums import PduType
 from ros2_cosim.world.carla.dcp_slave import SceneSlave
 from ros2_cosim.world.carla.describe import scene_description
 from ros2_cosim.world.carla.inprocess_world import InProcessWorld

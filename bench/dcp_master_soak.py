@@ -33,11 +33,6 @@ from unittest import mock
 
 from bench.dcp_engine import Engine, Target
 from ros2_cosim.core.kernel.errors import CosimError
-from ros2_cosim.dcp.description.slave_description import (
-    LogCategory,
-    LogTemplate,
-    SlaveDescription,
-)
 from ros2_cosim.dcp.master.heartbeat import HeartbeatThread
 from ros2_cosim.dcp.master.master import Master
 from ros2_cosim.dcp.master.order import Stepping
@@ -45,12 +40,17 @@ from ros2_cosim.dcp.master.remote import MAX_LOG_ENTRIES, RemoteSlave
 from ros2_cosim.dcp.slave.declare import describe
 from ros2_cosim.dcp.slave.interfaces import Endpoint, SlaveOptions
 from ros2_cosim.dcp.slave.slave_model import SlaveModel, StepInfo
-from ros2_cosim.dcp.wire.data_path import Missing
-from ros2_cosim.dcp.wire.enums import LogMode, OpMode, PduType, State, TransportProtocol
-from ros2_cosim.dcp.wire.errors import DcpPeerLostError
-from ros2_cosim.dcp.wire.pdu import LAYOUTS
-from ros2_cosim.dcp.wire.states import TRANSIENT
-from ros2_cosim.dcp.wire.transport import TcpLink
+from ros2_cosim.dcp.standard.data_path import Missing
+from ros2_cosim.dcp.standard.enums import LogMode, OpMode, PduType, State, TransportProtocol
+from ros2_cosim.dcp.standard.errors import DcpPeerLostError
+from ros2_cosim.dcp.standard.pdu import LAYOUTS
+from ros2_cosim.dcp.standard.slave_description import (
+    LogCategory,
+    LogTemplate,
+    SlaveDescription,
+)
+from ros2_cosim.dcp.standard.states import TRANSIENT
+from ros2_cosim.dcp.standard.transport import TcpLink
 
 _TCP, _UDP = TransportProtocol.TCP_IPv4, TransportProtocol.UDP_IPv4
 _MASTER_PORT, _FIRST_SLAVE_PORT = 5000, 8001

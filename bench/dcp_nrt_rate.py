@@ -15,12 +15,12 @@ import socket
 import time
 from multiprocessing.connection import Connection
 
-from ros2_cosim.dcp.description.slave_description import Causality, SlaveDescription, Variable
 from ros2_cosim.dcp.master.master import Master
 from ros2_cosim.dcp.slave.declare import describe
 from ros2_cosim.dcp.slave.server import serve
 from ros2_cosim.dcp.slave.slave_model import SlaveModel, StepInfo
-from ros2_cosim.dcp.wire.enums import DataType, TransportProtocol
+from ros2_cosim.dcp.standard.enums import DataType, TransportProtocol
+from ros2_cosim.dcp.standard.slave_description import Causality, SlaveDescription, Variable
 
 
 class Echo(SlaveModel):

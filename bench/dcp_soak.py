@@ -24,13 +24,13 @@ from multiprocessing.connection import Connection
 from typing import Any
 
 from bench.dcp_engine import Engine, Target
-from ros2_cosim.dcp.description.slave_description import LogCategory, LogTemplate
 from ros2_cosim.dcp.slave.declare import describe
 from ros2_cosim.dcp.slave.server import serve
-from ros2_cosim.dcp.wire.enums import ErrorCode, OpMode, PduType, State, TransportProtocol
-from ros2_cosim.dcp.wire.pdu import LAYOUTS, decode, encode_address
-from ros2_cosim.dcp.wire.states import is_transition
-from ros2_cosim.dcp.wire.transport import FrameReader
+from ros2_cosim.dcp.standard.enums import ErrorCode, OpMode, PduType, State, TransportProtocol
+from ros2_cosim.dcp.standard.pdu import LAYOUTS, decode, encode_address
+from ros2_cosim.dcp.standard.slave_description import LogCategory, LogTemplate
+from ros2_cosim.dcp.standard.states import is_transition
+from ros2_cosim.dcp.standard.transport import FrameReader
 
 _TCP, _UDP = int(TransportProtocol.TCP_IPv4), int(TransportProtocol.UDP_IPv4)
 _PREFIX = struct.Struct("<I")

@@ -38,16 +38,16 @@ from bench.dcp_two_hosts import MASTER, SLAVE, joined_hosts
 from bench.figures import Figure, counted, median_of, show
 from ros2_cosim.core.scenario.server_ports import server_ports
 from ros2_cosim.core.sockets.endpoints import open_udp
-from ros2_cosim.dcp.description.slave_description import Causality, SlaveDescription, Variable
 from ros2_cosim.dcp.master.master import Master
 from ros2_cosim.dcp.master.remote import SlaveUse
 from ros2_cosim.dcp.slave import sockets as slave_sockets
 from ros2_cosim.dcp.slave.declare import describe
 from ros2_cosim.dcp.slave.server import SlaveServer
 from ros2_cosim.dcp.slave.slave_model import StepInfo
-from ros2_cosim.dcp.wire.data_path import HEADER
-from ros2_cosim.dcp.wire.enums import DataType, TransportProtocol
-from ros2_cosim.dcp.wire.transport import TcpLink
+from ros2_cosim.dcp.standard.data_path import HEADER
+from ros2_cosim.dcp.standard.enums import DataType, TransportProtocol
+from ros2_cosim.dcp.standard.slave_description import Causality, SlaveDescription, Variable
+from ros2_cosim.dcp.standard.transport import TcpLink
 
 _TCP, _UDP = TransportProtocol.TCP_IPv4, TransportProtocol.UDP_IPv4
 _FLOAT_BYTES = 8

@@ -60,7 +60,7 @@ ROOMS: Final = {
     ),
     "faults": Room(("ros2_cosim/core/faults/*.py",), ("test/faults",)),
     "measure": Room(
-        ("ros2_cosim/driving/referee.py", "ros2_cosim/world/geometry/encounter*.py"),
+        ("ros2_cosim/driving/referee.py", "ros2_cosim/world/map/encounter*.py"),
         ("test/models/test_referee.py", "test/models/test_encounter*.py"),
     ),
     "ros": Room(

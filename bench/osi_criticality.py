@@ -34,7 +34,7 @@ from ros2_cosim.core.run.inproc import run_inproc
 from ros2_cosim.core.scenario.library import library_file
 from ros2_cosim.core.scenario.schema import load_scenario
 from ros2_cosim.driving.measures.recorded_encounters import recorded_encounters
-from ros2_cosim.world.geometry.frames import forward_axis
+from ros2_cosim.world.map.frames import forward_axis
 
 SCENARIOS = ("braking", "cut_in")
 #: Of the trace [s].

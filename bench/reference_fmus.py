@@ -23,13 +23,13 @@ from typing import Any, NamedTuple
 import fmpy
 from fmpy import fmi3, read_model_description, simulate_fmu
 
-from ros2_cosim.dcp.description.slave_description import Causality
 from ros2_cosim.dcp.fmi.interface_type import InterfaceType
 from ros2_cosim.dcp.fmi.runtime import CLOCK
 from ros2_cosim.dcp.slave.fmu import FmuSlave
 from ros2_cosim.dcp.slave.fmu_description import fmu_slave_description, fmu_variables, read_fmu
-from ros2_cosim.dcp.wire.enums import DataType
-from ros2_cosim.dcp.wire.errors import DescriptionError
+from ros2_cosim.dcp.standard.enums import DataType
+from ros2_cosim.dcp.standard.errors import DescriptionError
+from ros2_cosim.dcp.standard.slave_description import Causality
 
 #: An experiment has about this many steps. Their size is a power of two, so that sums are exact.
 STEPS = 500

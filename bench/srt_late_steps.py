@@ -20,13 +20,13 @@ from multiprocessing.connection import Connection
 from pathlib import Path
 
 from bench.figures import Figure, counted, show
-from ros2_cosim.dcp.description.slave_description import SlaveDescription
 from ros2_cosim.dcp.master.master import Master
 from ros2_cosim.dcp.slave.declare import describe
 from ros2_cosim.dcp.slave.server import SlaveServer
 from ros2_cosim.dcp.slave.slave_model import Output, SlaveModel, StepInfo
-from ros2_cosim.dcp.wire.enums import OpMode, State
-from ros2_cosim.dcp.wire.errors import DcpError
+from ros2_cosim.dcp.standard.enums import OpMode, State
+from ros2_cosim.dcp.standard.errors import DcpError
+from ros2_cosim.dcp.standard.slave_description import SlaveDescription
 
 #: Name -> time of a step as a share of the sample time, and that of every tenth step.
 CASES = {

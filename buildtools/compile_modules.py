@@ -44,12 +44,14 @@ HOT = {
     "core/record": "mcap waiting",
     "core/run": "observed",
     "core/scene": "simulator",
-    "world/geometry": "encounters frames lane_boxes lane_frame vehicle_info",
+    "world/map": (
+        "cubics encounters frames lane_boxes lane_frame lanes nearest network opendrive "
+        "plan_view stations vehicle_info"
+    ),
     "driving/sensors": "field_of_view object_detection",
     "driving/v2v": "beacons",
     "world/drivers": "lane_keeping leader_driver",
     "driving/controllers": "following safety supervision tracking",
-    "world/road": "cubics lanes nearest network opendrive plan_view stations",
     "world/vehicle": "levels on_road parameters pedals split_grip vehicle",
     "world/headless": (
         "ackermann actors body collisions contact gearbox signals skeleton snapshot standing_boxes "

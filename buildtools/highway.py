@@ -22,7 +22,7 @@ from buildtools.opendrive_writer import (
     road_lines,
     road_mark,
 )
-from ros2_cosim.world.road.elements import RoadError
+from ros2_cosim.world.map.elements import RoadError
 
 ROAD_ID = 1
 

@@ -11,7 +11,7 @@ from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 from xml.sax.saxutils import quoteattr
 
-from ros2_cosim.world.road.plan_view import Arc, PlanElement, Spiral, StraightLine
+from ros2_cosim.world.map.plan_view import Arc, PlanElement, Spiral, StraightLine
 
 GEO_REFERENCE = (
     "+proj=tmerc +lat_0=49.0 +lon_0=8.0 +k=1 +x_0=0 +y_0=0 +datum=WGS84 +units=m +no_defs"

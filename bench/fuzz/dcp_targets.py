@@ -18,16 +18,16 @@ import fmpy  # noqa: F401  (else the first input would have to wait for it)
 from bench.dcp_engine import Engine
 from bench.dcp_master_soak import LoggingTarget, Session, description_of, session_of
 from bench.fuzz.target import Guided, Target, as_file, expect, joined, pieces
-from ros2_cosim.dcp.description.parse import parse_description
-from ros2_cosim.dcp.description.write import description_bytes
 from ros2_cosim.dcp.master.cosimulation import load_cosimulation
 from ros2_cosim.dcp.slave.fmu_description import fmu_slave_description, fmu_variables, read_fmu
+from ros2_cosim.dcp.standard.enums import PduType, State
+from ros2_cosim.dcp.standard.errors import CaptureError, DescriptionError
+from ros2_cosim.dcp.standard.parse_description import parse_description
+from ros2_cosim.dcp.standard.pdu import LAYOUTS, decode
+from ros2_cosim.dcp.standard.states import is_transition
+from ros2_cosim.dcp.standard.write_description import description_bytes
 from ros2_cosim.dcp.tools.capture import read_file
 from ros2_cosim.dcp.tools.sniffer import Printer
-from ros2_cosim.dcp.wire.enums import PduType, State
-from ros2_cosim.dcp.wire.errors import CaptureError, DescriptionError
-from ros2_cosim.dcp.wire.pdu import LAYOUTS, decode
-from ros2_cosim.dcp.wire.states import is_transition
 
 CONFIG = Path(__file__).parents[2] / "config"
 

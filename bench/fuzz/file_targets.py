@@ -34,7 +34,7 @@ from ros2_cosim.core.scenario.schema import load_scenario
 from ros2_cosim.lab.report.comparison_report import write_page
 from ros2_cosim.lab.study.record import read_study
 from ros2_cosim.vds.replay import replay
-from ros2_cosim.world.road import RoadError, RoadNetwork
+from ros2_cosim.world.map import RoadError, RoadNetwork
 
 _SHAPES = ("inproc", "ros")
 

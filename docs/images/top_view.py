@@ -12,10 +12,10 @@ from typing import Any, NamedTuple
 from ros2_cosim.core.messages.catalogue import DEFAULT as CATALOGUE
 from ros2_cosim.core.messages.records import Odometry, StaticObjects
 from ros2_cosim.core.record.bag_reader import read_bag
+from ros2_cosim.world.map import RoadNetwork
 from ros2_cosim.world.pictures import markers
 from ros2_cosim.world.pictures.markers import Cone, MarkerBox, MarkerData, Point, body_point
 from ros2_cosim.world.pictures.road_markers import road_markers
-from ros2_cosim.world.road import RoadNetwork
 
 #: Size of the page [pixels].
 SIZE = (1400, 530)

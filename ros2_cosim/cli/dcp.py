@@ -25,14 +25,14 @@ from ros2_cosim.cli.parameters import AsJson, ScenarioChanges
 from ros2_cosim.cli.verbs import make_group
 from ros2_cosim.core.documents.files import write_atomically
 from ros2_cosim.core.kernel.time import parse_duration, to_seconds
-from ros2_cosim.dcp.description.properties import Check
-from ros2_cosim.dcp.description.slave_description import SlaveDescription
 from ros2_cosim.dcp.fmi.interface_type import InterfaceType
 from ros2_cosim.dcp.slave.declare import SlaveAddress
 from ros2_cosim.dcp.slave.interfaces import SlaveOptions
 from ros2_cosim.dcp.slave.slave_model import SlaveModel
-from ros2_cosim.dcp.wire.data_path import Missing
-from ros2_cosim.dcp.wire.errors import DescriptionError
+from ros2_cosim.dcp.standard.data_path import Missing
+from ros2_cosim.dcp.standard.errors import DescriptionError
+from ros2_cosim.dcp.standard.property_checks import Check
+from ros2_cosim.dcp.standard.slave_description import SlaveDescription
 
 
 class Mode(str, Enum):
@@ -233,7 +233,7 @@ def _scenario(what: Served) -> tuple[SlaveModel, SlaveDescription]:
 
 def _load(what: Served) -> tuple[SlaveModel, SlaveDescription]:
     from ros2_cosim.dcp.slave.loading import load_slave, parse_step
-    from ros2_cosim.dcp.wire.enums import OpMode
+    from ros2_cosim.dcp.standard.enums import OpMode
 
     model = what.model or ""
     is_fmu = model.endswith(".fmu")
@@ -249,9 +249,9 @@ def _load(what: Served) -> tuple[SlaveModel, SlaveDescription]:
 
 def _describe(what: Served, out: Path, address: SlaveAddress) -> None:
     """Write the description of what would be served."""
-    from ros2_cosim.dcp.description.package import write_package
-    from ros2_cosim.dcp.description.write import description_bytes
     from ros2_cosim.dcp.slave.declare import at_address
+    from ros2_cosim.dcp.standard.slave_package import write_package
+    from ros2_cosim.dcp.standard.write_description import description_bytes
     from ros2_cosim.world.carla.offered_world import describe_scenario_world
 
     if what.world is not None:
@@ -340,8 +340,8 @@ def test(
 
     The procedures register it again and again: start a slave of this package with --keep.
     """
-    from ros2_cosim.dcp.description.read import read_description
     from ros2_cosim.dcp.master.cosimulation import TRANSPORTS
+    from ros2_cosim.dcp.standard.read_description import read_description
     from ros2_cosim.dcp.tools.tester import verify_slave
 
     with clear_errors():
@@ -359,7 +359,7 @@ def test(
 
 def check_descriptions(files: Sequence[Path], *, as_json: bool) -> bool:
     """Check slave descriptions against the schema and the rules of the standard."""
-    from ros2_cosim.dcp.description.read import read_description
+    from ros2_cosim.dcp.standard.read_description import read_description
 
     answers: list[dict[str, Any]] = []
     for file in files:

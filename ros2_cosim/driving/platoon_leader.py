@@ -22,7 +22,7 @@ from ros2_cosim.driving.v2v.manoeuvre_message import (
     decoded_manoeuvre,
     encoded_manoeuvre,
 )
-from ros2_cosim.world.geometry.scene import scene_vehicles
+from ros2_cosim.world.map.scene import scene_vehicles
 
 
 class PlatoonLeaderParameters(Section):

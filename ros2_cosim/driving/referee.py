@@ -38,12 +38,12 @@ from ros2_cosim.driving.measures.assessment import (
     AssessmentParameters,
     EgoMotion,
 )
-from ros2_cosim.world.geometry.encounters import Encounters, Extreme, MovingBox
-from ros2_cosim.world.geometry.lane_boxes import LaneBoxes
-from ros2_cosim.world.geometry.lane_frame import LaneBox, fixed_box, gap_ahead, seen_ahead
-from ros2_cosim.world.geometry.movers import Movers, name_of, traffic_name
-from ros2_cosim.world.geometry.scene import scene_boxes, scene_vehicles
-from ros2_cosim.world.road import RoadNetwork
+from ros2_cosim.world.map import RoadNetwork
+from ros2_cosim.world.map.encounters import Encounters, Extreme, MovingBox
+from ros2_cosim.world.map.lane_boxes import LaneBoxes
+from ros2_cosim.world.map.lane_frame import LaneBox, fixed_box, gap_ahead, seen_ahead
+from ros2_cosim.world.map.movers import Movers, name_of, traffic_name
+from ros2_cosim.world.map.scene import scene_boxes, scene_vehicles
 
 
 class RefereeParameters(Section):

@@ -33,7 +33,7 @@ from ros2_cosim.vds.vehicle_plant import (
     SteeringParameters,
     VehiclePlant,
 )
-from ros2_cosim.world.road import RoadNetwork
+from ros2_cosim.world.map import RoadNetwork
 from ros2_cosim.world.vehicle import VEHICLES, Vehicle, VehicleParameters
 from ros2_cosim.world.vehicle.levels import (
     TYPICAL_TYRE,

@@ -45,8 +45,8 @@ from ros2_cosim.vds.fleet_settings import VehicleSettings
 from ros2_cosim.vds.sockets import read_address
 from ros2_cosim.vds.vds1 import StatePacket, to_timestamp
 from ros2_cosim.vds.vehicle_plant import IDLE, PlantState, VehicleCommand
-from ros2_cosim.world.geometry.frames import quaternion_from_rpy
-from ros2_cosim.world.geometry.scene import scene_road
+from ros2_cosim.world.map.frames import quaternion_from_rpy
+from ros2_cosim.world.map.scene import scene_road
 from ros2_cosim.world.vehicle import SEDAN, VEHICLES
 
 #: Time stamps are doubles; largest accepted difference from the expected time [s].

@@ -12,7 +12,7 @@ from typing import Final, NamedTuple
 
 from ros2_cosim.core.kernel.exactmath import sincos, sqrt
 from ros2_cosim.core.kernel.time import to_seconds
-from ros2_cosim.world.road import RoadNetwork
+from ros2_cosim.world.map import RoadNetwork
 from ros2_cosim.world.vehicle import ActuatorCommand, Vehicle, VehicleParameters
 from ros2_cosim.world.vehicle.levels import TwoTrackVehicle
 from ros2_cosim.world.vehicle.parameters import GRAVITY

@@ -33,7 +33,7 @@ from ros2_cosim.world.carla.scene import FIRST_STRANGER_ID, FIRST_TRAFFIC_ID, Ac
 from ros2_cosim.world.carla.scene_settings import scene_parameters
 from ros2_cosim.world.headless.outsiders import RUN_CLIENT
 from ros2_cosim.world.headless.server_wire import ServerWire
-from ros2_cosim.world.road.traffic_lights import GREEN, RED, YELLOW
+from ros2_cosim.world.map.traffic_lights import GREEN, RED, YELLOW
 
 ROOT = Path(__file__).parents[2]
 

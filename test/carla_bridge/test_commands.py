@@ -13,7 +13,7 @@ from ros2_cosim.core.messages.records import ControlCommand
 from ros2_cosim.core.scenario.declaration import declare
 from ros2_cosim.core.scenario.schema import load_scenario
 from ros2_cosim.dcp.bridge.coupled import PortMapping
-from ros2_cosim.dcp.wire.values import Value
+from ros2_cosim.dcp.standard.values import Value
 from ros2_cosim.world.carla.commands import check_command, has_no_pedals
 from ros2_cosim.world.carla.dcp_world import world_mapping
 from ros2_cosim.world.carla.describe import scene_description

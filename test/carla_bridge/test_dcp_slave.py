@@ -24,11 +24,11 @@ from ros2_cosim.core.scenario.declaration import declare
 from ros2_cosim.core.scenario.held_ports import resolve_ports
 from ros2_cosim.core.scenario.schema import save_scenario
 from ros2_cosim.core.scenario.system import build_model
-from ros2_cosim.dcp.description.slave_description import SlaveDescription
 from ros2_cosim.dcp.master.master import Master
 from ros2_cosim.dcp.master.remote import SlaveUse
-from ros2_cosim.dcp.wire.enums import ErrorCode, OpMode, State
-from ros2_cosim.dcp.wire.errors import DcpError
+from ros2_cosim.dcp.standard.enums import ErrorCode, OpMode, State
+from ros2_cosim.dcp.standard.errors import DcpError
+from ros2_cosim.dcp.standard.slave_description import SlaveDescription
 from ros2_cosim.ros.bringup.plan import make_plan
 from ros2_cosim.ros.bringup.processes import ProcessGroup
 from ros2_cosim.world.carla.describe import describe_world

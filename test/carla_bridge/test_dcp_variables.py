@@ -10,7 +10,7 @@ import pytest
 from ros2_cosim.core.kernel.errors import RunError
 from ros2_cosim.core.messages.records import RoadUser, RoadUsers
 from ros2_cosim.core.scene.simulator import MapChoice
-from ros2_cosim.dcp.description.slave_description import UDP_MAX_PDU_SIZE
+from ros2_cosim.dcp.standard.slave_description import UDP_MAX_PDU_SIZE
 from ros2_cosim.world.carla.dcp_variables import SceneVariables
 from ros2_cosim.world.carla.parameters import SceneParameters, VehicleSpec
 from ros2_cosim.world.carla.road_users import MAX_ROAD_USERS, MOST_BYTES, packed, unpacked

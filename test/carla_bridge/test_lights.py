@@ -23,9 +23,9 @@ from ros2_cosim.world.carla.lights import NONE_AHEAD, LightsAhead
 from ros2_cosim.world.carla.parameters import DriverSpec, SceneParameters, VehicleSpec
 from ros2_cosim.world.carla.scene import Scene
 from ros2_cosim.world.drivers.light_stop import LightStop
-from ros2_cosim.world.road import RoadNetwork
-from ros2_cosim.world.road.stop_lines import stop_lines
-from ros2_cosim.world.road.traffic_lights import GREEN, RED, network_lights
+from ros2_cosim.world.map import RoadNetwork
+from ros2_cosim.world.map.stop_lines import stop_lines
+from ros2_cosim.world.map.traffic_lights import GREEN, RED, network_lights
 
 TEXT = (Path(__file__).parents[2] / "config" / "town.xodr").read_text(encoding="utf-8")
 TOWN = RoadNetwork.from_xodr(TEXT, "town.xodr")

@@ -23,8 +23,8 @@ from ros2_cosim.world.carla.inprocess_world import InProcessWorld
 from ros2_cosim.world.carla.plant import ScenePlant, SceneRun
 from ros2_cosim.world.carla.saved_scene import SCENE_STATE
 from ros2_cosim.world.carla.scene import Scene
+from ros2_cosim.world.map import RoadNetwork
 from ros2_cosim.world.recorded.users import RecordedPlace, RecordedUser
-from ros2_cosim.world.road import RoadNetwork
 
 MS = 1_000_000
 SIZE = Size(8.0, 2.5, 3.0)

@@ -21,7 +21,7 @@ from ros2_cosim.world.carla.parameters import DriverSpec, ObjectSpec, VehicleSpe
 from ros2_cosim.world.carla.plant import SceneRun
 from ros2_cosim.world.carla.scene import ActorCommand, Scene, check_places
 from ros2_cosim.world.drivers.manoeuvres import plan_manoeuvre
-from ros2_cosim.world.road import RoadNetwork, lateral_error
+from ros2_cosim.world.map import RoadNetwork, lateral_error
 
 HIGHWAY_ROADS = RoadNetwork.from_file(HIGHWAY)
 

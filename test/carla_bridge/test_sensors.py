@@ -25,7 +25,7 @@ from ros2_cosim.core.scenario.system import build_graph, build_model, with_decla
 from ros2_cosim.world.carla.dcp_world import check_slave
 from ros2_cosim.world.carla.scene_settings import scene_parameters
 from ros2_cosim.world.carla.weather import WEATHER
-from ros2_cosim.world.geometry.frames import yaw_from_quaternion
+from ros2_cosim.world.map.frames import yaw_from_quaternion
 
 PLATOON = Path(__file__).resolve().parents[2] / "config" / "platoon.yaml"
 

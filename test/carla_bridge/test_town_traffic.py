@@ -13,7 +13,7 @@ from ros2_cosim.world.carla.crossings import Crossings, Reservations, WayRequest
 from ros2_cosim.world.carla.inprocess_world import InProcessWorld
 from ros2_cosim.world.carla.parameters import DriverSpec, SceneParameters, VehicleSpec
 from ros2_cosim.world.carla.scene import Scene
-from ros2_cosim.world.road import RoadNetwork
+from ros2_cosim.world.map import RoadNetwork
 
 TEXT = (Path(__file__).parents[2] / "config" / "town.xodr").read_text(encoding="utf-8")
 TOWN = RoadNetwork.from_xodr(TEXT, "town.xodr")

@@ -17,7 +17,7 @@ from ros2_cosim.world.carla.scene import Scene
 from ros2_cosim.world.carla.traffic import STYLE
 from ros2_cosim.world.carla.traffic_placement import place_traffic
 from ros2_cosim.world.drivers.intelligent_driver import intelligent_driver
-from ros2_cosim.world.road import RoadNetwork
+from ros2_cosim.world.map import RoadNetwork
 
 ROADS = RoadNetwork.from_file(HIGHWAY)
 

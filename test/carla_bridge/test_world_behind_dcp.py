@@ -26,7 +26,7 @@ from ros2_cosim.core.scenario.held_ports import resolve_ports
 from ros2_cosim.core.scenario.schema import Scenario, load_scenario
 from ros2_cosim.core.scenario.system import build_graph, build_model
 from ros2_cosim.dcp.slave.server import SlaveServer
-from ros2_cosim.dcp.wire.enums import DataType
+from ros2_cosim.dcp.standard.enums import DataType
 from ros2_cosim.ros.bringup.plan import make_plan
 from ros2_cosim.world.carla.dcp_slave import SceneSlave
 from ros2_cosim.world.carla.dcp_world import check_slave

@@ -10,11 +10,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from ros2_cosim.world.geometry.frames import world_to_body
 from ros2_cosim.world.headless.actors import VehicleActor
 from ros2_cosim.world.headless.flight import DROP, FreeBody, GroundPlane, box_shape
 from ros2_cosim.world.headless.wire_types import Rotation, Transform, Vector, VehicleControl
 from ros2_cosim.world.headless.world import World
+from ros2_cosim.world.map.frames import world_to_body
 from ros2_cosim.world.vehicle.parameters import GRAVITY
 
 CONFIG = Path(__file__).parents[2] / "config"

@@ -14,10 +14,10 @@ from hypothesis import strategies as st
 from ros2_cosim.world.headless.signals import LightActor, SignActor
 from ros2_cosim.world.headless.wire_types import Rotation, Transform, Vector, VehicleControl
 from ros2_cosim.world.headless.world import CallError, World
-from ros2_cosim.world.road import RoadNetwork
-from ros2_cosim.world.road.signals import STOP, YIELD
-from ros2_cosim.world.road.stop_lines import stop_lines
-from ros2_cosim.world.road.traffic_lights import (
+from ros2_cosim.world.map import RoadNetwork
+from ros2_cosim.world.map.signals import STOP, YIELD
+from ros2_cosim.world.map.stop_lines import stop_lines
+from ros2_cosim.world.map.traffic_lights import (
     GREEN,
     OFF,
     RED,

@@ -11,7 +11,7 @@ from support.headless_process import HIGHWAY, TOWN
 
 from ros2_cosim.world.headless.navmesh_file import CROSSWALK, ROAD, SIDEWALK, Polygon, navmesh
 from ros2_cosim.world.headless.walkable import navigation_file, walkable
-from ros2_cosim.world.road import RoadNetwork
+from ros2_cosim.world.map import RoadNetwork
 
 
 def test_the_town_is_one_walk_without_stepping_on_a_carriageway() -> None:

@@ -20,7 +20,7 @@ from ros2_cosim.world.headless.wire_types import (
     VehicleControl,
 )
 from ros2_cosim.world.headless.world import MAX_GONE, CallError, World
-from ros2_cosim.world.road import RoadError
+from ros2_cosim.world.map import RoadError
 
 CAR = "vehicle.tesla.model3"
 BARRIER = "static.prop.streetbarrier"

@@ -13,11 +13,11 @@ import pytest
 from fmpy import read_model_description
 from fmpy.validation import validate_fmu
 
-from ros2_cosim.dcp.description.slave_description import Causality
 from ros2_cosim.dcp.slave.c_source import c_fmu, read_c_function
 from ros2_cosim.dcp.slave.fmu import describe_fmu, load_fmu
 from ros2_cosim.dcp.slave.slave_model import StepInfo
-from ros2_cosim.dcp.wire.errors import DescriptionError
+from ros2_cosim.dcp.standard.errors import DescriptionError
+from ros2_cosim.dcp.standard.slave_description import Causality
 
 FILTER = """\
 #include <stdbool.h>

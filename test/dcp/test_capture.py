@@ -10,8 +10,8 @@ from pathlib import Path
 
 import pytest
 
+from ros2_cosim.dcp.standard.errors import CaptureError
 from ros2_cosim.dcp.tools.capture import Captured, PacketDecoder, _Stream, is_pdu, read_file
-from ros2_cosim.dcp.wire.errors import CaptureError
 
 #: RSP_ack number 7 of slave 1, and STC_do_step number 9 to slave 1 of 3 steps.
 ACK = b"\xb0\x07\x00\x01"

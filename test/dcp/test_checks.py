@@ -9,9 +9,9 @@ import pytest
 from support.dcp_engine import Bench
 from support.dcp_session import Box, E, P, S, Session, box
 
-from ros2_cosim.dcp.description.slave_description import Capabilities
-from ros2_cosim.dcp.wire.enums import PduType
-from ros2_cosim.dcp.wire.pdu import make
+from ros2_cosim.dcp.standard.enums import PduType
+from ros2_cosim.dcp.standard.pdu import make
+from ros2_cosim.dcp.standard.slave_description import Capabilities
 
 
 def test_register_checks_in_order() -> None:

@@ -27,13 +27,13 @@ from typer.testing import CliRunner, Result
 from ros2_cosim.cli.main import app
 from ros2_cosim.core.run.inproc import run_inproc
 from ros2_cosim.core.scenario.schema import load_scenario
-from ros2_cosim.dcp.description.read import read_description
-from ros2_cosim.dcp.description.write import write_description
 from ros2_cosim.dcp.master.master import Master
 from ros2_cosim.dcp.slave.declare import describe
+from ros2_cosim.dcp.standard.enums import OpMode, TransportProtocol
+from ros2_cosim.dcp.standard.errors import DcpError
+from ros2_cosim.dcp.standard.read_description import read_description
+from ros2_cosim.dcp.standard.write_description import write_description
 from ros2_cosim.dcp.tools.tester import FAILED, PASSED, verify_slave
-from ros2_cosim.dcp.wire.enums import OpMode, TransportProtocol
-from ros2_cosim.dcp.wire.errors import DcpError
 
 HERE = Path(__file__).parents[1] / "support"
 ROOT = HERE.parent.parent

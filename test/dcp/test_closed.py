@@ -15,9 +15,9 @@ from ros2_cosim.dcp.master.master import Master
 from ros2_cosim.dcp.slave.declare import describe
 from ros2_cosim.dcp.slave.interfaces import Endpoint
 from ros2_cosim.dcp.slave.server import SlaveServer
+from ros2_cosim.dcp.standard.enums import TransportProtocol
 from ros2_cosim.dcp.tools.proxy import Proxy
 from ros2_cosim.dcp.tools.tester_dialogue import Dialogue
-from ros2_cosim.dcp.wire.enums import TransportProtocol
 
 TCP, UDP = TransportProtocol.TCP_IPv4, TransportProtocol.UDP_IPv4
 HOST = "127.0.0.1"

@@ -9,10 +9,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ros2_cosim.dcp.wire.enums import DataType, PduType
-from ros2_cosim.dcp.wire.errors import PduError
-from ros2_cosim.dcp.wire.pdu import LAYOUTS, Pdu, decode, decode_address, encode_address, make
-from ros2_cosim.dcp.wire.values import (
+from ros2_cosim.dcp.standard.enums import DataType, PduType
+from ros2_cosim.dcp.standard.errors import PduError
+from ros2_cosim.dcp.standard.pdu import LAYOUTS, Pdu, decode, decode_address, encode_address, make
+from ros2_cosim.dcp.standard.values import (
     CONVERSIONS,
     PayloadCodec,
     converter,

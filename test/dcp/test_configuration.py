@@ -10,8 +10,8 @@ from typing import Any
 
 from support.dcp_session import HOME, E, P, S, Session, box
 
-from ros2_cosim.dcp.description.slave_description import Capabilities
-from ros2_cosim.dcp.wire.pdu import encode_address
+from ros2_cosim.dcp.standard.pdu import encode_address
+from ros2_cosim.dcp.standard.slave_description import Capabilities
 
 
 def test_wrong_time_resolutions_are_refused() -> None:

@@ -12,10 +12,12 @@ from typing import Any
 import pytest
 from support.dcp_models import Offset, Sine, Types, sine_description
 
-from ros2_cosim.dcp.description.package import write_package
-from ros2_cosim.dcp.description.parse import parse_description
-from ros2_cosim.dcp.description.read import read_description
-from ros2_cosim.dcp.description.slave_description import (
+from ros2_cosim.dcp.slave.declare import SlaveAddress, describe
+from ros2_cosim.dcp.standard.enums import DataType
+from ros2_cosim.dcp.standard.errors import DescriptionError
+from ros2_cosim.dcp.standard.parse_description import parse_description
+from ros2_cosim.dcp.standard.read_description import read_description
+from ros2_cosim.dcp.standard.slave_description import (
     Bluetooth,
     Causality,
     DataPipe,
@@ -34,10 +36,8 @@ from ros2_cosim.dcp.description.slave_description import (
     Usb2,
     Variable,
 )
-from ros2_cosim.dcp.description.write import description_bytes, write_description
-from ros2_cosim.dcp.slave.declare import SlaveAddress, describe
-from ros2_cosim.dcp.wire.enums import DataType
-from ros2_cosim.dcp.wire.errors import DescriptionError
+from ros2_cosim.dcp.standard.slave_package import write_package
+from ros2_cosim.dcp.standard.write_description import description_bytes, write_description
 
 
 def full() -> Any:

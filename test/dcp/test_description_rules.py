@@ -11,9 +11,15 @@ from typing import Any
 import pytest
 from support.dcp_session import box
 
-from ros2_cosim.dcp.description.check import check_description
-from ros2_cosim.dcp.description.data_report import data_figures, log_arguments, read_arguments
-from ros2_cosim.dcp.description.slave_description import (
+from ros2_cosim.dcp.slave.declare import describe
+from ros2_cosim.dcp.slave.interfaces import SlaveOptions
+from ros2_cosim.dcp.slave.slave_model import StepInfo
+from ros2_cosim.dcp.standard.check_description import check_description
+from ros2_cosim.dcp.standard.data_path import DataCounters, Missing
+from ros2_cosim.dcp.standard.data_report import data_figures, log_arguments, read_arguments
+from ros2_cosim.dcp.standard.enums import DataType
+from ros2_cosim.dcp.standard.errors import DescriptionError
+from ros2_cosim.dcp.standard.slave_description import (
     TCP_MAX_PDU_SIZE,
     UDP_MAX_PDU_SIZE,
     Bluetooth,
@@ -37,12 +43,6 @@ from ros2_cosim.dcp.description.slave_description import (
     element_count,
     start_value,
 )
-from ros2_cosim.dcp.slave.declare import describe
-from ros2_cosim.dcp.slave.interfaces import SlaveOptions
-from ros2_cosim.dcp.slave.slave_model import StepInfo
-from ros2_cosim.dcp.wire.data_path import DataCounters, Missing
-from ros2_cosim.dcp.wire.enums import DataType
-from ros2_cosim.dcp.wire.errors import DescriptionError
 
 F64, TEXT = DataType.float64, DataType.string
 SIZE = Variable("n", 7, Causality.STRUCTURAL, DataType.uint16, 3, "fixed")

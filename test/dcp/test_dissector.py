@@ -13,10 +13,10 @@ from typing import Any
 
 import pytest
 
+from ros2_cosim.dcp.standard.enums import DataType, PduType
+from ros2_cosim.dcp.standard.pdu import FIELD_CODES, LAYOUTS, decode, encode_address, make
+from ros2_cosim.dcp.standard.values import encode_value
 from ros2_cosim.dcp.tools.dissector import lua_text
-from ros2_cosim.dcp.wire.enums import DataType, PduType
-from ros2_cosim.dcp.wire.pdu import FIELD_CODES, LAYOUTS, decode, encode_address, make
-from ros2_cosim.dcp.wire.values import encode_value
 
 SIZES = {"u8": 1, "u16": 2, "u32": 4, "u64": 8}
 #: Data types with a value of each.

@@ -11,10 +11,10 @@ import pytest
 from support.dcp_engine import Bench
 from support.dcp_session import HOME, Box, E, P, S, Session, box
 
-from ros2_cosim.dcp.description.slave_description import NonRealTime
 from ros2_cosim.dcp.slave.interfaces import SlaveOptions
 from ros2_cosim.dcp.slave.slave_model import StepInfo
-from ros2_cosim.dcp.wire.pdu import make
+from ros2_cosim.dcp.standard.pdu import make
+from ros2_cosim.dcp.standard.slave_description import NonRealTime
 
 
 def test_start_time() -> None:

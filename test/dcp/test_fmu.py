@@ -26,15 +26,6 @@ from support.fmu_builder import DESCRIPTIONS, TRIG2, build_fmu
 from support.patience import HANG_S
 
 from ros2_cosim.core.kernel.errors import ModelError
-from ros2_cosim.dcp.description.parse import parse_description
-from ros2_cosim.dcp.description.slave_description import (
-    Causality,
-    Dimension,
-    DisplayUnit,
-    NonRealTime,
-    Unit,
-)
-from ros2_cosim.dcp.description.write import description_bytes
 from ros2_cosim.dcp.fmi.interface_type import can_save_state
 from ros2_cosim.dcp.master.master import Master
 from ros2_cosim.dcp.slave.fmu import describe_fmu, load_fmu
@@ -45,9 +36,18 @@ from ros2_cosim.dcp.slave.fmu_description import (
     read_fmu,
 )
 from ros2_cosim.dcp.slave.slave_model import StepInfo
-from ros2_cosim.dcp.wire.enums import DataType, OpMode, PduType, State, TransportProtocol
-from ros2_cosim.dcp.wire.errors import DcpError, DescriptionError
-from ros2_cosim.dcp.wire.pdu import make
+from ros2_cosim.dcp.standard.enums import DataType, OpMode, PduType, State, TransportProtocol
+from ros2_cosim.dcp.standard.errors import DcpError, DescriptionError
+from ros2_cosim.dcp.standard.parse_description import parse_description
+from ros2_cosim.dcp.standard.pdu import make
+from ros2_cosim.dcp.standard.slave_description import (
+    Causality,
+    Dimension,
+    DisplayUnit,
+    NonRealTime,
+    Unit,
+)
+from ros2_cosim.dcp.standard.write_description import description_bytes
 
 
 @pytest.fixture(scope="module")

@@ -19,17 +19,17 @@ from typer.testing import CliRunner
 from ros2_cosim.cli.main import app
 from ros2_cosim.core.kernel.errors import ModelError
 from ros2_cosim.core.kernel.model import Repeatability
-from ros2_cosim.dcp.description.parse import parse_description
-from ros2_cosim.dcp.description.slave_description import Causality
-from ros2_cosim.dcp.description.write import description_bytes
 from ros2_cosim.dcp.fmi.interface_type import InterfaceType
 from ros2_cosim.dcp.master.cosimulation import load_cosimulation, prepared, run_cosimulation
 from ros2_cosim.dcp.master.master import Master
 from ros2_cosim.dcp.slave.fmu import FmuSlave, describe_fmu, load_fmu
 from ros2_cosim.dcp.slave.loading import load_slave
-from ros2_cosim.dcp.wire.enums import DataType
-from ros2_cosim.dcp.wire.errors import DcpError, DescriptionError
-from ros2_cosim.dcp.wire.values import Value
+from ros2_cosim.dcp.standard.enums import DataType
+from ros2_cosim.dcp.standard.errors import DcpError, DescriptionError
+from ros2_cosim.dcp.standard.parse_description import parse_description
+from ros2_cosim.dcp.standard.slave_description import Causality
+from ros2_cosim.dcp.standard.values import Value
+from ros2_cosim.dcp.standard.write_description import description_bytes
 from ros2_cosim.driving.controllers import Measurement, make_law
 from ros2_cosim.driving.controllers.registry import adapted, law_repeatability
 

@@ -13,15 +13,15 @@ from support.dcp_engine import Bench
 from support.dcp_models import Types, running
 from support.patience import HANG_S
 
-from ros2_cosim.dcp.description.slave_description import LogCategory, LogTemplate
 from ros2_cosim.dcp.master.master import Master
 from ros2_cosim.dcp.master.remote import PendingRequest, Refusal, RemoteSlave
 from ros2_cosim.dcp.slave.declare import describe
-from ros2_cosim.dcp.wire.enums import ErrorCode, OpMode, PduType, State, TransportProtocol
-from ros2_cosim.dcp.wire.errors import DcpPeerLostError
-from ros2_cosim.dcp.wire.pdu import LAYOUTS, decode
-from ros2_cosim.dcp.wire.states import ALLOWED, TRANSIENT, is_transition
-from ros2_cosim.dcp.wire.transport import FrameReader
+from ros2_cosim.dcp.standard.enums import ErrorCode, OpMode, PduType, State, TransportProtocol
+from ros2_cosim.dcp.standard.errors import DcpPeerLostError
+from ros2_cosim.dcp.standard.pdu import LAYOUTS, decode
+from ros2_cosim.dcp.standard.slave_description import LogCategory, LogTemplate
+from ros2_cosim.dcp.standard.states import ALLOWED, TRANSIENT, is_transition
+from ros2_cosim.dcp.standard.transport import FrameReader
 
 DESCRIPTION = describe(
     Types,

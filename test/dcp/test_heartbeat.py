@@ -19,8 +19,8 @@ from ros2_cosim.dcp.master.remote import PendingRequest, RemoteSlave
 from ros2_cosim.dcp.master.requests import Requests
 from ros2_cosim.dcp.slave.declare import describe
 from ros2_cosim.dcp.slave.registration import Registration
-from ros2_cosim.dcp.wire.enums import PduType, State, TransportProtocol
-from ros2_cosim.dcp.wire.errors import DcpPeerLostError, DcpTimeoutError
+from ros2_cosim.dcp.standard.enums import PduType, State, TransportProtocol
+from ros2_cosim.dcp.standard.errors import DcpPeerLostError, DcpTimeoutError
 
 TCP, UDP = TransportProtocol.TCP_IPv4, TransportProtocol.UDP_IPv4
 INTERVAL_S = 1000.0

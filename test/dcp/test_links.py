@@ -12,9 +12,9 @@ import pytest
 from support.patience import HANG_S
 
 from ros2_cosim.core.sockets.endpoints import is_loopback
-from ros2_cosim.dcp.wire import transport
-from ros2_cosim.dcp.wire.errors import DcpPeerLostError
-from ros2_cosim.dcp.wire.transport import FrameReader, TcpLink
+from ros2_cosim.dcp.standard import transport
+from ros2_cosim.dcp.standard.errors import DcpPeerLostError
+from ros2_cosim.dcp.standard.transport import FrameReader, TcpLink
 
 Ends = tuple[TcpLink, socket.socket]
 

@@ -13,14 +13,14 @@ from typing import Any
 import pytest
 from support.dcp_session import box
 
-from ros2_cosim.dcp.description.slave_description import Causality, DataPorts
-from ros2_cosim.dcp.description.write import write_description
 from ros2_cosim.dcp.master.remote import RemoteSlave, SlaveUse
 from ros2_cosim.dcp.master.routes import ReceivePorts
 from ros2_cosim.dcp.slave.declare import SlaveAddress, at_address
 from ros2_cosim.dcp.slave.loading import load_model, load_slave, parse_step
-from ros2_cosim.dcp.wire.enums import DataType, OpMode, TransportProtocol
-from ros2_cosim.dcp.wire.errors import DescriptionError, WiringError
+from ros2_cosim.dcp.standard.enums import DataType, OpMode, TransportProtocol
+from ros2_cosim.dcp.standard.errors import DescriptionError, WiringError
+from ros2_cosim.dcp.standard.slave_description import Causality, DataPorts
+from ros2_cosim.dcp.standard.write_description import write_description
 
 UDP, TCP = TransportProtocol.UDP_IPv4, TransportProtocol.TCP_IPv4
 MODELS = """

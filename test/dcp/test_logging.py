@@ -8,15 +8,15 @@ from support.dcp_models import Offset, running
 from support.dcp_session import P, Session
 from support.patience import HANG_S
 
-from ros2_cosim.dcp.description.data_report import CATEGORY as DATA_CATEGORY
-from ros2_cosim.dcp.description.slave_description import LogCategory, LogTemplate
 from ros2_cosim.dcp.master.log import LogEntry
 from ros2_cosim.dcp.master.master import Master
 from ros2_cosim.dcp.slave.declare import describe
 from ros2_cosim.dcp.slave.log import SlaveLog
 from ros2_cosim.dcp.slave.slave_model import Output, SlaveModel, StepInfo
-from ros2_cosim.dcp.wire.enums import LogLevel, LogMode, TransportProtocol
-from ros2_cosim.dcp.wire.errors import PduError
+from ros2_cosim.dcp.standard.data_report import CATEGORY as DATA_CATEGORY
+from ros2_cosim.dcp.standard.enums import LogLevel, LogMode, TransportProtocol
+from ros2_cosim.dcp.standard.errors import PduError
+from ros2_cosim.dcp.standard.slave_description import LogCategory, LogTemplate
 
 DESCRIBE = {
     "log_categories": (LogCategory(1, "general"), LogCategory(7, "numbers")),

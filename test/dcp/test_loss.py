@@ -21,18 +21,18 @@ from support.dcp_engine import Bench
 from support.dcp_models import Offset, running
 from support.patience import HANG_S
 
-from ros2_cosim.dcp.description.slave_description import Causality, SlaveDescription, Variable
 from ros2_cosim.dcp.master.master import Master
 from ros2_cosim.dcp.master.remote import PendingRequest, Refusal, RemoteSlave, SlaveUse
 from ros2_cosim.dcp.master.requests import Requests
 from ros2_cosim.dcp.slave.declare import describe
 from ros2_cosim.dcp.slave.interfaces import SlaveOptions
 from ros2_cosim.dcp.slave.slave_model import SlaveModel, StepInfo
-from ros2_cosim.dcp.wire.data_path import DataCounters, InputPdu, Missing, SequenceWatch
-from ros2_cosim.dcp.wire.enums import DataType, ErrorCode, PduType, State, TransportProtocol
-from ros2_cosim.dcp.wire.errors import DcpError, DcpTimeoutError
-from ros2_cosim.dcp.wire.pdu import encode_address, make
-from ros2_cosim.dcp.wire.values import PayloadCodec
+from ros2_cosim.dcp.standard.data_path import DataCounters, InputPdu, Missing, SequenceWatch
+from ros2_cosim.dcp.standard.enums import DataType, ErrorCode, PduType, State, TransportProtocol
+from ros2_cosim.dcp.standard.errors import DcpError, DcpTimeoutError
+from ros2_cosim.dcp.standard.pdu import encode_address, make
+from ros2_cosim.dcp.standard.slave_description import Causality, SlaveDescription, Variable
+from ros2_cosim.dcp.standard.values import PayloadCodec
 
 UDP = TransportProtocol.UDP_IPv4
 

@@ -18,9 +18,9 @@ from ros2_cosim.dcp.master.master import Master
 from ros2_cosim.dcp.master.remote import SlaveUse
 from ros2_cosim.dcp.slave.declare import SlaveAddress, describe
 from ros2_cosim.dcp.slave.slave_model import Input, Output, Parameter, SlaveModel, StepInfo
-from ros2_cosim.dcp.wire.data_path import HEADER
-from ros2_cosim.dcp.wire.enums import ErrorCode, State, TransportProtocol
-from ros2_cosim.dcp.wire.errors import DcpError, DcpPeerLostError, DcpTimeoutError, SlaveFault
+from ros2_cosim.dcp.standard.data_path import HEADER
+from ros2_cosim.dcp.standard.enums import ErrorCode, State, TransportProtocol
+from ros2_cosim.dcp.standard.errors import DcpError, DcpPeerLostError, DcpTimeoutError, SlaveFault
 
 TCP, UDP = TransportProtocol.TCP_IPv4, TransportProtocol.UDP_IPv4
 BOTH = pytest.mark.parametrize("transport", [TCP, UDP])

@@ -11,10 +11,6 @@ from typing import Any
 
 import pytest
 
-from ros2_cosim.dcp.description.data_report import CATEGORY as DATA_CATEGORY
-from ros2_cosim.dcp.description.package import MAX_FILE_BYTES
-from ros2_cosim.dcp.description.sizes import MAX_PDU_BYTES, USUAL_PDU_BYTES
-from ros2_cosim.dcp.description.slave_description import ZEROS
 from ros2_cosim.dcp.master.cosimulation import CoSimulation
 from ros2_cosim.dcp.master.master import Master
 from ros2_cosim.dcp.master.remote import MAX_LOG_ENTRIES
@@ -25,9 +21,9 @@ from ros2_cosim.dcp.slave.loading import MODEL_STEP
 from ros2_cosim.dcp.slave.log import MAX_STORED
 from ros2_cosim.dcp.slave.sockets import CONNECT_TIMEOUT_S
 from ros2_cosim.dcp.slave.state_machine import MAX_ERROR_TEXT
-from ros2_cosim.dcp.tools.tester import verify_slave
-from ros2_cosim.dcp.wire.accepted import MAX_CONNECTIONS, MAX_WAITING_BYTES, SILENT_LIMIT_NS
-from ros2_cosim.dcp.wire.enums import (
+from ros2_cosim.dcp.standard.accepted import MAX_CONNECTIONS, MAX_WAITING_BYTES, SILENT_LIMIT_NS
+from ros2_cosim.dcp.standard.data_report import CATEGORY as DATA_CATEGORY
+from ros2_cosim.dcp.standard.enums import (
     DataType,
     ErrorCode,
     LogLevel,
@@ -39,14 +35,17 @@ from ros2_cosim.dcp.wire.enums import (
     TransportProtocol,
     code_name,
 )
-from ros2_cosim.dcp.wire.pdu import (
+from ros2_cosim.dcp.standard.pdu import (
     FIRST_CONFIGURATION,
     FIRST_INFORMATION,
     LAYOUTS,
     REQUEST_HEAD,
     STATE_CHANGE_HEAD,
 )
-from ros2_cosim.dcp.wire.transport import (
+from ros2_cosim.dcp.standard.sizes import MAX_PDU_BYTES, USUAL_PDU_BYTES
+from ros2_cosim.dcp.standard.slave_description import ZEROS
+from ros2_cosim.dcp.standard.slave_package import MAX_FILE_BYTES
+from ros2_cosim.dcp.standard.transport import (
     _RECEIVE_BUFFER,
     MAX_DATAGRAM,
     MAX_DATAGRAMS,
@@ -56,6 +55,7 @@ from ros2_cosim.dcp.wire.transport import (
     READ_SIZE,
     SEND_TIMEOUT_S,
 )
+from ros2_cosim.dcp.tools.tester import verify_slave
 
 #: Groups of members that are numbered one after the other: the first number, and their names.
 NUMBERS: dict[type[IntEnum], dict[int, str]] = {

@@ -22,12 +22,12 @@ from ros2_cosim.dcp.master.requests import SlaveEndedError
 from ros2_cosim.dcp.slave.declare import describe
 from ros2_cosim.dcp.slave.registration import Registration
 from ros2_cosim.dcp.slave.slave_model import Output, SlaveModel, StepInfo
+from ros2_cosim.dcp.standard.accepted import AcceptedLinks
+from ros2_cosim.dcp.standard.enums import ErrorCode, PduType, State, TransportProtocol
+from ros2_cosim.dcp.standard.errors import DcpError, DcpPeerLostError
+from ros2_cosim.dcp.standard.transport import PREFIX
 from ros2_cosim.dcp.tools.capture import Captured
 from ros2_cosim.dcp.tools.proxy import Carrier, Proxy, at_once
-from ros2_cosim.dcp.wire.accepted import AcceptedLinks
-from ros2_cosim.dcp.wire.enums import ErrorCode, PduType, State, TransportProtocol
-from ros2_cosim.dcp.wire.errors import DcpError, DcpPeerLostError
-from ros2_cosim.dcp.wire.transport import PREFIX
 
 TCP, UDP = TransportProtocol.TCP_IPv4, TransportProtocol.UDP_IPv4
 IN_ORDER = SlaveUse(in_order=True)

@@ -20,7 +20,7 @@ from ros2_cosim.dcp.master.order import Stepping, delayed_in, step_order
 from ros2_cosim.dcp.master.wiring import Wire
 from ros2_cosim.dcp.slave.declare import describe
 from ros2_cosim.dcp.slave.interfaces import SlaveOptions
-from ros2_cosim.dcp.wire.errors import DescriptionError, WiringError
+from ros2_cosim.dcp.standard.errors import DescriptionError, WiringError
 
 NAMES = tuple("abcdef")
 

@@ -11,13 +11,13 @@ from support.dcp_models import running
 from support.fmu_builder import DESCRIPTIONS, build_fmu
 from support.patience import HANG_S
 
-from ros2_cosim.dcp.description.parse import parse_description
-from ros2_cosim.dcp.description.slave_description import Causality
-from ros2_cosim.dcp.description.write import description_bytes
 from ros2_cosim.dcp.master.master import Master
 from ros2_cosim.dcp.slave.fmu import describe_fmu, load_fmu
-from ros2_cosim.dcp.wire.enums import DataType, TransportProtocol
-from ros2_cosim.dcp.wire.errors import DcpError, DescriptionError
+from ros2_cosim.dcp.standard.enums import DataType, TransportProtocol
+from ros2_cosim.dcp.standard.errors import DcpError, DescriptionError
+from ros2_cosim.dcp.standard.parse_description import parse_description
+from ros2_cosim.dcp.standard.slave_description import Causality
+from ros2_cosim.dcp.standard.write_description import description_bytes
 
 
 @pytest.fixture(scope="module")

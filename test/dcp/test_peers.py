@@ -13,16 +13,16 @@ import pytest
 from support.dcp_models import Offset, Sine, running, sine_description
 from support.patience import HANG_S
 
-from ros2_cosim.dcp.description.slave_description import LogCategory, LogTemplate
 from ros2_cosim.dcp.master.cosimulation import CoSimulation, prepared
 from ros2_cosim.dcp.master.master import Master
 from ros2_cosim.dcp.master.remote import PendingRequest, RemoteSlave, SlaveUse
 from ros2_cosim.dcp.slave.declare import describe
 from ros2_cosim.dcp.slave.server import SlaveServer
 from ros2_cosim.dcp.slave.slave_model import Input, Output, SlaveModel, StepInfo
-from ros2_cosim.dcp.wire.enums import DataType, PduType, State, TransportProtocol
-from ros2_cosim.dcp.wire.errors import DcpError
-from ros2_cosim.dcp.wire.pdu import make
+from ros2_cosim.dcp.standard.enums import DataType, PduType, State, TransportProtocol
+from ros2_cosim.dcp.standard.errors import DcpError
+from ros2_cosim.dcp.standard.pdu import make
+from ros2_cosim.dcp.standard.slave_description import LogCategory, LogTemplate
 
 TCP, UDP = TransportProtocol.TCP_IPv4, TransportProtocol.UDP_IPv4
 COUNT = 20

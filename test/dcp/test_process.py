@@ -26,8 +26,8 @@ from ros2_cosim.dcp.slave.interfaces import SlaveOptions
 from ros2_cosim.dcp.slave.loading import load_model
 from ros2_cosim.dcp.slave.server import SlaveServer, serve
 from ros2_cosim.dcp.slave.slave_model import StepInfo
-from ros2_cosim.dcp.wire.enums import TransportProtocol
-from ros2_cosim.dcp.wire.errors import DcpError, DcpPeerLostError, DescriptionError
+from ros2_cosim.dcp.standard.enums import TransportProtocol
+from ros2_cosim.dcp.standard.errors import DcpError, DcpPeerLostError, DescriptionError
 
 HERE = Path(__file__).parent
 ROOT = HERE.parent.parent

@@ -15,20 +15,20 @@ from support.dcp_models import running
 from support.dcp_session import HOME, E, P, S, Session
 from support.patience import HANG_S
 
-from ros2_cosim.dcp.description.properties import Check, PropertyChecks
-from ros2_cosim.dcp.description.slave_description import (
-    SimpleType,
-    SlaveDescription,
-    TypeAttributes,
-)
 from ros2_cosim.dcp.master.cosimulation import CoSimulation, prepared
 from ros2_cosim.dcp.master.master import Master
 from ros2_cosim.dcp.slave.declare import describe
 from ros2_cosim.dcp.slave.interfaces import SlaveOptions
 from ros2_cosim.dcp.slave.slave_model import Input, Output, Parameter, SlaveModel, StepInfo
-from ros2_cosim.dcp.wire.enums import DataType, OpMode
-from ros2_cosim.dcp.wire.errors import DcpError
-from ros2_cosim.dcp.wire.pdu import make
+from ros2_cosim.dcp.standard.enums import DataType, OpMode
+from ros2_cosim.dcp.standard.errors import DcpError
+from ros2_cosim.dcp.standard.pdu import make
+from ros2_cosim.dcp.standard.property_checks import Check, PropertyChecks
+from ros2_cosim.dcp.standard.slave_description import (
+    SimpleType,
+    SlaveDescription,
+    TypeAttributes,
+)
 
 ALL = frozenset(Check)
 VIOLATED = E.PROTOCOL_ERROR_PROPERTY_VIOLATED

@@ -19,9 +19,9 @@ from ros2_cosim.dcp.master.master import Master
 from ros2_cosim.dcp.slave.declare import describe
 from ros2_cosim.dcp.slave.interfaces import SlaveOptions
 from ros2_cosim.dcp.slave.slave_model import Input, Output, SlaveModel, StepInfo
-from ros2_cosim.dcp.wire.enums import ErrorCode, OpMode, PduType, State, TransportProtocol
-from ros2_cosim.dcp.wire.errors import DcpError, DcpTimeoutError
-from ros2_cosim.dcp.wire.ticks import TickPlan
+from ros2_cosim.dcp.standard.enums import ErrorCode, OpMode, PduType, State, TransportProtocol
+from ros2_cosim.dcp.standard.errors import DcpError, DcpTimeoutError
+from ros2_cosim.dcp.standard.ticks import TickPlan
 
 TCP, UDP = TransportProtocol.TCP_IPv4, TransportProtocol.UDP_IPv4
 BOTH = pytest.mark.parametrize("transport", [TCP, UDP])

@@ -18,8 +18,8 @@ from ros2_cosim.dcp.master.master import Master
 from ros2_cosim.dcp.master.remote import SlaveUse
 from ros2_cosim.dcp.slave.declare import describe
 from ros2_cosim.dcp.slave.slave_model import Output, SlaveModel, StepInfo
-from ros2_cosim.dcp.wire.enums import TransportProtocol
-from ros2_cosim.dcp.wire.transport import TcpLink
+from ros2_cosim.dcp.standard.enums import TransportProtocol
+from ros2_cosim.dcp.standard.transport import TcpLink
 
 TCP = TransportProtocol.TCP_IPv4
 STEPS = 40
@@ -50,7 +50,7 @@ def test_no_step_waits_for_a_delayed_acknowledgement(
     monkeypatch: pytest.MonkeyPatch, stepping: str
 ) -> None:
     """Control and data of both slaves, from slave to slave and to the master."""
-    monkeypatch.setattr("ros2_cosim.dcp.wire.accepted.TcpLink", ManyWrites)
+    monkeypatch.setattr("ros2_cosim.dcp.standard.accepted.TcpLink", ManyWrites)
     monkeypatch.setattr("ros2_cosim.dcp.slave.sockets.TcpLink", ManyWrites)
     monkeypatch.setattr("ros2_cosim.dcp.slave.sockets.tcp_connect", connect_with_many_writes)
     one = sine_description(name="sine")

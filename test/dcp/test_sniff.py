@@ -20,13 +20,13 @@ from support.dcp_models import Sine, running, sine_description
 from support.patience import HANG_S
 
 from ros2_cosim.dcp.master.master import Master
+from ros2_cosim.dcp.standard.enums import DataType, PduType, TransportProtocol
+from ros2_cosim.dcp.standard.errors import CaptureError
+from ros2_cosim.dcp.standard.pdu import decode, decode_address, encode_address, make
 from ros2_cosim.dcp.tools.capture import Captured, PacketDecoder, read_file, read_interface
 from ros2_cosim.dcp.tools.proxy import Proxy
 from ros2_cosim.dcp.tools.sniffer import Printer
 from ros2_cosim.dcp.tools.tester import verify_slave
-from ros2_cosim.dcp.wire.enums import DataType, PduType, TransportProtocol
-from ros2_cosim.dcp.wire.errors import CaptureError
-from ros2_cosim.dcp.wire.pdu import decode, decode_address, encode_address, make
 
 TCP, UDP = TransportProtocol.TCP_IPv4, TransportProtocol.UDP_IPv4
 ACK = make(PduType.RSP_ack, resp_seq_id=5, sender=1)

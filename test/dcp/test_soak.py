@@ -15,7 +15,7 @@ from ros2_cosim.core.kernel.trace import run_digest
 from ros2_cosim.core.scenario.schema import load_scenario
 from ros2_cosim.core.scenario.system import build_graph, build_model
 from ros2_cosim.dcp.master.requests import Requests
-from ros2_cosim.dcp.wire.enums import State
+from ros2_cosim.dcp.standard.enums import State
 
 
 @pytest.mark.usefixtures("nothing_left")

@@ -22,9 +22,9 @@ from ros2_cosim.core.kernel.errors import ConfigurationError
 from ros2_cosim.core.record.bag_reader import read_bag
 from ros2_cosim.core.run.inproc import run_inproc
 from ros2_cosim.core.scenario.schema import load_scenario
-from ros2_cosim.dcp.description.slave_description import Unit
 from ros2_cosim.dcp.ssp.conversions import Conversion, between
 from ros2_cosim.dcp.ssp.export import export_ssp
+from ros2_cosim.dcp.standard.slave_description import Unit
 
 STEP = 0.01
 NUMBERS = st.integers(-1000, 1000).map(float)

@@ -3,8 +3,8 @@
 
 from __future__ import annotations
 
-from ros2_cosim.dcp.wire.enums import PduType, State
-from ros2_cosim.dcp.wire.states import (
+from ros2_cosim.dcp.standard.enums import PduType, State
+from ros2_cosim.dcp.standard.states import (
     ALLOWED,
     ERROR,
     NON_REAL_TIME,

@@ -14,18 +14,18 @@ from support.dcp_models import Offset, Types, running
 from support.patience import HANG_S, until
 
 from ros2_cosim.core.sockets.reactor import Reactor
-from ros2_cosim.dcp.description.sizes import USUAL_PDU_BYTES, largest_received
 from ros2_cosim.dcp.master.master import Master
 from ros2_cosim.dcp.slave.declare import describe
 from ros2_cosim.dcp.slave.interfaces import Endpoint
 from ros2_cosim.dcp.slave.server import SlaveServer
 from ros2_cosim.dcp.slave.slave_model import Input, Output, SlaveModel
 from ros2_cosim.dcp.slave.sockets import SlaveSockets
-from ros2_cosim.dcp.wire import accepted
-from ros2_cosim.dcp.wire.accepted import MAX_CONNECTIONS, MAX_WAITING_BYTES
-from ros2_cosim.dcp.wire.enums import PduType, State, TransportProtocol
-from ros2_cosim.dcp.wire.errors import DcpTimeoutError
-from ros2_cosim.dcp.wire.pdu import make
+from ros2_cosim.dcp.standard import accepted
+from ros2_cosim.dcp.standard.accepted import MAX_CONNECTIONS, MAX_WAITING_BYTES
+from ros2_cosim.dcp.standard.enums import PduType, State, TransportProtocol
+from ros2_cosim.dcp.standard.errors import DcpTimeoutError
+from ros2_cosim.dcp.standard.pdu import make
+from ros2_cosim.dcp.standard.sizes import USUAL_PDU_BYTES, largest_received
 
 TCP, UDP = TransportProtocol.TCP_IPv4, TransportProtocol.UDP_IPv4
 # -- at a master ---------------------------------------------------------------------------------

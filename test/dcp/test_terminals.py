@@ -15,7 +15,7 @@ from ros2_cosim.dcp.fmi.terminals import read_terminals
 from ros2_cosim.dcp.master.cosimulation import load_cosimulation, run_cosimulation
 from ros2_cosim.dcp.master.terminal_wires import terminal_wires
 from ros2_cosim.dcp.slave.fmu import describe_fmu
-from ros2_cosim.dcp.wire.errors import WiringError
+from ros2_cosim.dcp.standard.errors import WiringError
 
 TERMINALS = """<fmiTerminalsAndIcons fmiVersion="3.0"><Terminals>
 <Terminal name="gate" matchingRule="{rule}">

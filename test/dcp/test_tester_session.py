@@ -22,17 +22,17 @@ from support.patience import HANG_S
 from support.ports import free_port
 
 from ros2_cosim.core.kernel.errors import CosimError
-from ros2_cosim.dcp.description.slave_description import Capabilities, Resolution, ResolutionRange
 from ros2_cosim.dcp.slave.declare import SlaveAddress, describe
 from ros2_cosim.dcp.slave.slave_model import Input, SlaveModel
+from ros2_cosim.dcp.standard.enums import ErrorCode, OpMode, PduType, State, TransportProtocol
+from ros2_cosim.dcp.standard.errors import PduError
+from ros2_cosim.dcp.standard.pdu import Pdu, decode
+from ros2_cosim.dcp.standard.slave_description import Capabilities, Resolution, ResolutionRange
 from ros2_cosim.dcp.tools.tester import FAILED, PASSED, SKIPPED, Outcome, verify_slave
 from ros2_cosim.dcp.tools.tester import TesterReport as Report
 from ros2_cosim.dcp.tools.tester_dialogue import Deviation, Dialogue
 from ros2_cosim.dcp.tools.tester_session import TesterSession as Session
 from ros2_cosim.dcp.tools.tester_steps import PROCEDURES, first_mode
-from ros2_cosim.dcp.wire.enums import ErrorCode, OpMode, PduType, State, TransportProtocol
-from ros2_cosim.dcp.wire.errors import PduError
-from ros2_cosim.dcp.wire.pdu import Pdu, decode
 
 P = PduType
 Script = Callable[..., Session]

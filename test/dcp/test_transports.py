@@ -16,9 +16,6 @@ import pytest
 from support.dcp_models import Offset, Running, Sine, follow_loop, running, sine_description
 from support.patience import HANG_S
 
-from ros2_cosim.dcp.description.package import write_package
-from ros2_cosim.dcp.description.slave_description import SlaveDescription
-from ros2_cosim.dcp.description.write import description_bytes
 from ros2_cosim.dcp.master.cosimulation import (
     _text,
     load_cosimulation,
@@ -28,8 +25,11 @@ from ros2_cosim.dcp.master.cosimulation import (
 from ros2_cosim.dcp.master.master import Master
 from ros2_cosim.dcp.slave.declare import describe
 from ros2_cosim.dcp.slave.server import SlaveServer
-from ros2_cosim.dcp.wire.enums import PduType, TransportProtocol
-from ros2_cosim.dcp.wire.errors import WiringError
+from ros2_cosim.dcp.standard.enums import PduType, TransportProtocol
+from ros2_cosim.dcp.standard.errors import WiringError
+from ros2_cosim.dcp.standard.slave_description import SlaveDescription
+from ros2_cosim.dcp.standard.slave_package import write_package
+from ros2_cosim.dcp.standard.write_description import description_bytes
 
 TCP, UDP = TransportProtocol.TCP_IPv4, TransportProtocol.UDP_IPv4
 STEPS = 20

@@ -11,7 +11,10 @@ from typing import Any
 
 from support.dcp_models import SINE_UUID, running
 
-from ros2_cosim.dcp.description.slave_description import (
+from ros2_cosim.dcp.slave.declare import SlaveAddress, describe
+from ros2_cosim.dcp.slave.slave_model import Input, Output, Parameter, SlaveModel, StepInfo
+from ros2_cosim.dcp.standard.enums import DataType, OpMode
+from ros2_cosim.dcp.standard.slave_description import (
     Causality,
     Dimension,
     LogCategory,
@@ -19,9 +22,6 @@ from ros2_cosim.dcp.description.slave_description import (
     SlaveDescription,
     Variable,
 )
-from ros2_cosim.dcp.slave.declare import SlaveAddress, describe
-from ros2_cosim.dcp.slave.slave_model import Input, Output, Parameter, SlaveModel, StepInfo
-from ros2_cosim.dcp.wire.enums import DataType, OpMode
 
 FOLDER = Path(__file__).parent / "vectors"
 

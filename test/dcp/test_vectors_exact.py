@@ -20,15 +20,15 @@ import pytest
 from support.dcp_engine import Bench
 from support.dcp_models import SINE_UUID, running
 
-from ros2_cosim.dcp.description.slave_description import (
+from ros2_cosim.dcp.slave.declare import describe
+from ros2_cosim.dcp.slave.interfaces import Endpoint
+from ros2_cosim.dcp.slave.slave_model import Input, Output, SlaveModel, StepInfo
+from ros2_cosim.dcp.standard.enums import OpMode
+from ros2_cosim.dcp.standard.slave_description import (
     LogCategory,
     LogTemplate,
     SlaveDescription,
 )
-from ros2_cosim.dcp.slave.declare import describe
-from ros2_cosim.dcp.slave.interfaces import Endpoint
-from ros2_cosim.dcp.slave.slave_model import Input, Output, SlaveModel, StepInfo
-from ros2_cosim.dcp.wire.enums import OpMode
 
 FOLDER = Path(__file__).parent / "vectors"
 LINE = tuple[str, bytes]

@@ -12,14 +12,6 @@ import pytest
 from support.dcp_models import Offset, running, sine_description
 from support.patience import HANG_S
 
-from ros2_cosim.dcp.description.slave_description import (
-    Causality,
-    DataPorts,
-    IPv4Transport,
-    SlaveDescription,
-    Unit,
-    Variable,
-)
 from ros2_cosim.dcp.master.master import Master
 from ros2_cosim.dcp.master.plan import _check_data_synchronisation, payload_size
 from ros2_cosim.dcp.master.remote import RemoteSlave, SlaveUse
@@ -34,8 +26,16 @@ from ros2_cosim.dcp.slave.slave_model import (
     StepInfo,
     StructuralParameter,
 )
-from ros2_cosim.dcp.wire.enums import DataType, OpMode, TransportProtocol
-from ros2_cosim.dcp.wire.errors import DcpError, DescriptionError, PduError, WiringError
+from ros2_cosim.dcp.standard.enums import DataType, OpMode, TransportProtocol
+from ros2_cosim.dcp.standard.errors import DcpError, DescriptionError, PduError, WiringError
+from ros2_cosim.dcp.standard.slave_description import (
+    Causality,
+    DataPorts,
+    IPv4Transport,
+    SlaveDescription,
+    Unit,
+    Variable,
+)
 
 METRE = Unit("m", {"m": 1})
 UNITS = (
@@ -230,8 +230,8 @@ def test_tunable_structural_parameter_resizes_arrays() -> None:
 
     from support.dcp_engine import Bench
 
-    from ros2_cosim.dcp.wire.enums import PduType, State
-    from ros2_cosim.dcp.wire.pdu import encode_address, make
+    from ros2_cosim.dcp.standard.enums import PduType, State
+    from ros2_cosim.dcp.standard.pdu import encode_address, make
 
     description = describe(Growing)
     bench = Bench(Growing(), description)
@@ -329,7 +329,7 @@ def test_model_errors_in_declarations() -> None:
         with pytest.raises(DescriptionError, match=text):
             describe(model)
     with pytest.raises(PduError):
-        from ros2_cosim.dcp.wire.values import encode_value
+        from ros2_cosim.dcp.standard.values import encode_value
 
         encode_value(ENDS.variables[0].data_type, "x")
     assert isinstance(ENDS, SlaveDescription)

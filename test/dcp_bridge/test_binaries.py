@@ -13,9 +13,9 @@ from ros2_cosim.core.kernel.errors import ConfigurationError
 from ros2_cosim.core.messages.catalogue import DEFAULT as CATALOGUE
 from ros2_cosim.core.messages.records import ControlCommand
 from ros2_cosim.dcp.bridge.mapping import FieldWriter, RecordReader
-from ros2_cosim.dcp.description.slave_description import Causality, Dimension, Variable
 from ros2_cosim.dcp.slave.declare import describe
-from ros2_cosim.dcp.wire.enums import DataType
+from ros2_cosim.dcp.standard.enums import DataType
+from ros2_cosim.dcp.standard.slave_description import Causality, Dimension, Variable
 
 OCTETS = "std_msgs/msg/UInt8MultiArray"
 WORDS = "std_msgs/msg/Int32MultiArray"

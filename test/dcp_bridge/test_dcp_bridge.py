@@ -26,10 +26,10 @@ from ros2_cosim.core.run.inproc import run_inproc
 from ros2_cosim.core.scenario.check import check_scenario
 from ros2_cosim.core.scenario.schema import Scenario, make_scenario
 from ros2_cosim.core.scenario.system import build_model
-from ros2_cosim.dcp.description.write import description_bytes
 from ros2_cosim.dcp.slave.declare import describe
 from ros2_cosim.dcp.slave.server import SlaveServer
 from ros2_cosim.dcp.slave.slave_model import StepInfo
+from ros2_cosim.dcp.standard.write_description import description_bytes
 
 TESTS = Path(__file__).parent.parent
 ROOT = TESTS.parent
@@ -228,8 +228,8 @@ def test_wrong_mappings_are_refused_before_anything_starts(
 def test_a_slave_elsewhere_cannot_be_reached_in_process(tmp_path: Path) -> None:
     from support.wave_models import Trigonometric
 
-    from ros2_cosim.dcp.description.write import write_description
     from ros2_cosim.dcp.slave.declare import describe
+    from ros2_cosim.dcp.standard.write_description import write_description
 
     write_description(describe(Trigonometric), tmp_path / "wave.dcpx")
     slaves = {"wave": {"description": str(tmp_path / "wave.dcpx"), "port": 9}}

@@ -24,10 +24,10 @@ from ros2_cosim.core.record.summary import Summary, read_summary
 from ros2_cosim.core.scenario.declaration import declare_all, repeatability_of
 from ros2_cosim.core.scenario.schema import make_scenario
 from ros2_cosim.core.scenario.system import build_graph, build_model
-from ros2_cosim.dcp.description.write import write_description
 from ros2_cosim.dcp.slave.declare import describe
 from ros2_cosim.dcp.slave.interfaces import SlaveOptions
-from ros2_cosim.dcp.wire.data_path import Missing
+from ros2_cosim.dcp.standard.data_path import Missing
+from ros2_cosim.dcp.standard.write_description import write_description
 
 SCENARIO = """
 name: waves

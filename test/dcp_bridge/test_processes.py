@@ -22,12 +22,12 @@ from ros2_cosim.core.scenario.held_ports import resolve_ports
 from ros2_cosim.core.scenario.schema import Scenario, make_scenario
 from ros2_cosim.core.sockets.brief_waits import DIALOGUE_NS
 from ros2_cosim.core.sockets.reactor import Reactor
-from ros2_cosim.dcp.description.write import write_description
 from ros2_cosim.dcp.master import sockets as master_sockets
 from ros2_cosim.dcp.master.cosimulation import CoSimulation, prepared, run_cosimulation
 from ros2_cosim.dcp.slave import server as slave_server
 from ros2_cosim.dcp.slave.loading import load_model, parse_step
-from ros2_cosim.dcp.wire.errors import WiringError
+from ros2_cosim.dcp.standard.errors import WiringError
+from ros2_cosim.dcp.standard.write_description import write_description
 from ros2_cosim.ros.bringup.plan import Process, make_plan
 
 MODEL = "support/wave_models.py:Trigonometric"

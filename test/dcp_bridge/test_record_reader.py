@@ -15,10 +15,10 @@ from ros2_cosim.core.kernel.participant import Step
 from ros2_cosim.core.messages.records import Acceleration, CollisionEvent, ControlCommand
 from ros2_cosim.dcp.bridge.coupled import CoupledSlaves, MappedOutput, PortMapping
 from ros2_cosim.dcp.bridge.mapping import FieldWriter, RecordReader
-from ros2_cosim.dcp.description.slave_description import Causality, Variable
 from ros2_cosim.dcp.master.master import Master
 from ros2_cosim.dcp.slave.declare import describe
-from ros2_cosim.dcp.wire.enums import DataType
+from ros2_cosim.dcp.standard.enums import DataType
+from ros2_cosim.dcp.standard.slave_description import Causality, Variable
 
 
 class Slave:

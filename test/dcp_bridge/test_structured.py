@@ -21,15 +21,15 @@ from ros2_cosim.core.scenario.schema import Scenario, make_scenario
 from ros2_cosim.core.scenario.system import build_model
 from ros2_cosim.dcp.bridge.coupled import MappedOutput
 from ros2_cosim.dcp.bridge.whole import WholeWriter, media_type, whole_output
-from ros2_cosim.dcp.description.slave_description import (
+from ros2_cosim.dcp.slave.declare import describe
+from ros2_cosim.dcp.standard.enums import DataType
+from ros2_cosim.dcp.standard.slave_description import (
     Causality,
     SlaveDescription,
     TypeAttributes,
     Variable,
 )
-from ros2_cosim.dcp.description.write import write_description
-from ros2_cosim.dcp.slave.declare import describe
-from ros2_cosim.dcp.wire.enums import DataType
+from ros2_cosim.dcp.standard.write_description import write_description
 
 FOREIGN = Path(__file__).parents[1] / "support" / "foreign_dcp_slave.py"
 TWIST, WRENCH = "geometry_msgs/msg/Twist", "geometry_msgs/msg/Wrench"

@@ -8,8 +8,8 @@ import pytest
 from ros2_cosim.core.documents.one_line import LONGEST, one_line
 from ros2_cosim.core.documents.settings import Section, read_section
 from ros2_cosim.core.kernel.errors import ConfigurationError
-from ros2_cosim.dcp.description.parse import parse_description
-from ros2_cosim.world.road import RoadNetwork
+from ros2_cosim.dcp.standard.parse_description import parse_description
+from ros2_cosim.world.map import RoadNetwork
 
 
 def test_keys_of_settings_are_told_without_control_characters() -> None:

@@ -21,10 +21,10 @@ from ros2_cosim.core.record.bag_reader import read_bag
 from ros2_cosim.core.record.results import load_activations
 from ros2_cosim.core.record.summary import read_summary
 from ros2_cosim.core.scenario.messages import offer_messages
-from ros2_cosim.dcp.description.read import read_description
 from ros2_cosim.dcp.master.cosimulation import load_cosimulation
 from ros2_cosim.dcp.slave.fmu_description import read_fmu
-from ros2_cosim.dcp.wire.errors import DescriptionError
+from ros2_cosim.dcp.standard.errors import DescriptionError
+from ros2_cosim.dcp.standard.read_description import read_description
 from ros2_cosim.vds.replay import replay
 from ros2_cosim.world.headless.maps import MapLibrary
 

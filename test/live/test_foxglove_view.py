@@ -16,9 +16,9 @@ from ros2_cosim.cli.main import app
 from ros2_cosim.core.documents.run_files import FOXGLOVE_LAYOUT
 from ros2_cosim.core.kernel.address import Address
 from ros2_cosim.core.kernel.errors import ConfigurationError, ConnectionFailedError
-from ros2_cosim.core.live.history import APART_NS, KEPT, KEPT_BYTES, KEPT_LATCHED, TopicHistory
 from ros2_cosim.core.realtime.run_control import Command, Request
 from ros2_cosim.core.record.bag_reader import read_bag
+from ros2_cosim.core.record.history import APART_NS, KEPT, KEPT_BYTES, KEPT_LATCHED, TopicHistory
 from ros2_cosim.core.run.bringup import bring_up
 from ros2_cosim.core.run.inproc import InprocRun, run_inproc
 from ros2_cosim.core.run.request import RunRequest

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import re
 
-from ros2_cosim.core.live.page_files import PAGE, SCRIPTS, as_one_script, page_file
+from ros2_cosim.core.record.page_files import PAGE, SCRIPTS, as_one_script, page_file
 from ros2_cosim.lab.report.page import page_template, shared_files, with_shared_files
 from ros2_cosim.world.pictures.road_shapes import PICTURES, SCENE_SCRIPTS
 

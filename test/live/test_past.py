@@ -7,7 +7,7 @@ from math import inf, nan
 
 import pytest
 
-from ros2_cosim.core.live.past import BoundedPast
+from ros2_cosim.core.record.past import BoundedPast
 
 MS = 1_000_000
 
@@ -37,7 +37,7 @@ def test_a_long_run_is_thinned_out_from_its_begin_to_its_end() -> None:
 
 
 def test_vehicles_without_end_are_not_all_remembered(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("ros2_cosim.core.live.past.MOST_NAMES", 3)
+    monkeypatch.setattr("ros2_cosim.core.record.past.MOST_NAMES", 3)
     past = BoundedPast(2)
     for number in range(9):
         past.add(f"traffic {number}", number * MS, (1.0,))

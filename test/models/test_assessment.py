@@ -26,9 +26,9 @@ from ros2_cosim.driving.measures.acc_envelope import (
 )
 from ros2_cosim.driving.measures.euro_ncap import euro_ncap_share
 from ros2_cosim.driving.referee import PlatoonReferee
-from ros2_cosim.world.geometry.lane_boxes import LaneBoxes
-from ros2_cosim.world.geometry.vehicle_info import VehicleInfo
-from ros2_cosim.world.road import RoadNetwork
+from ros2_cosim.world.map import RoadNetwork
+from ros2_cosim.world.map.lane_boxes import LaneBoxes
+from ros2_cosim.world.map.vehicle_info import VehicleInfo
 
 ROAD = RoadNetwork.from_xodr(make_highway())
 LENGTH, WIDTH = 4.0, 2.0

@@ -23,8 +23,8 @@ from ros2_cosim.driving.sensors.atmosphere import (
     conditions_of,
 )
 from ros2_cosim.driving.sensors.object_sensor import ObjectSensor
-from ros2_cosim.world.geometry.lane_boxes import LaneBoxes
-from ros2_cosim.world.road import RoadNetwork
+from ros2_cosim.world.map import RoadNetwork
+from ros2_cosim.world.map.lane_boxes import LaneBoxes
 
 REACH = 150.0
 ROAD = RoadNetwork.from_xodr(make_highway())

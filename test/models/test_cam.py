@@ -30,8 +30,8 @@ from ros2_cosim.driving.seams.cooperation import FromCamBytes
 from ros2_cosim.driving.v2v.cam import Cam, CamError, PathPoint, decoded, encoded
 from ros2_cosim.driving.v2v.cam_contents import CamPlace, CamWriter
 from ros2_cosim.driving.v2v.v2v import V2VChannel
-from ros2_cosim.world.geometry.earth import MapOrigin
-from ros2_cosim.world.geometry.vehicle_info import VehicleInfo
+from ros2_cosim.world.map.earth import MapOrigin
+from ros2_cosim.world.map.vehicle_info import VehicleInfo
 
 pytest.importorskip("asn1tools", reason="needs the extra v2x")
 

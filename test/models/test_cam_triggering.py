@@ -14,7 +14,7 @@ from ros2_cosim.core.kernel.participant import Sample, Step
 from ros2_cosim.core.messages.records import Odometry
 from ros2_cosim.driving.v2v.cam_triggering import CamTriggering
 from ros2_cosim.driving.v2v.v2v import V2VChannel
-from ros2_cosim.world.geometry.vehicle_info import VehicleInfo
+from ros2_cosim.world.map.vehicle_info import VehicleInfo
 
 MS = 1_000_000
 

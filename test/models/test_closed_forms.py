@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 from support.closed_forms import braking_way, time_to, top_speed
 
-from ros2_cosim.world.road import RoadNetwork
+from ros2_cosim.world.map import RoadNetwork
 from ros2_cosim.world.vehicle import (
     SEDAN,
     TRUCK,

@@ -11,8 +11,8 @@ from ros2_cosim.core.kernel.exactmath import float32
 from ros2_cosim.core.messages.records import Odometry
 from ros2_cosim.world.drivers.lane_keeping import LaneKeeper
 from ros2_cosim.world.drivers.leader_driver import LeaderDriver
-from ros2_cosim.world.geometry.frames import rpy_from_quaternion, yaw_from_quaternion
-from ros2_cosim.world.road import OFF_ROAD, RoadError, RoadNetwork
+from ros2_cosim.world.map import OFF_ROAD, RoadError, RoadNetwork
+from ros2_cosim.world.map.frames import rpy_from_quaternion, yaw_from_quaternion
 from ros2_cosim.world.vehicle import (
     SEDAN,
     TRUCK,

@@ -11,7 +11,8 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from buildtools.highway import make_highway
-from ros2_cosim.world.geometry.encounters import (
+from ros2_cosim.world.map import RoadNetwork
+from ros2_cosim.world.map.encounters import (
     Encounters,
     Extreme,
     MovingBox,
@@ -24,9 +25,8 @@ from ros2_cosim.world.geometry.encounters import (
     time_to_collision,
     touch,
 )
-from ros2_cosim.world.geometry.lane_frame import box_at
-from ros2_cosim.world.geometry.open_ground import OPEN_GROUND
-from ros2_cosim.world.road import RoadNetwork
+from ros2_cosim.world.map.lane_frame import box_at
+from ros2_cosim.world.map.open_ground import OPEN_GROUND
 
 ROAD = RoadNetwork.from_xodr(make_highway())
 SECOND = 1_000_000_000

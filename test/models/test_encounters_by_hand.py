@@ -8,7 +8,8 @@ import math
 import pytest
 
 from buildtools.highway import make_highway
-from ros2_cosim.world.geometry.encounters import (
+from ros2_cosim.world.map import RoadNetwork
+from ros2_cosim.world.map.encounters import (
     Encounter,
     Encounters,
     Extreme,
@@ -19,8 +20,7 @@ from ros2_cosim.world.geometry.encounters import (
     time_to_collision,
     touch,
 )
-from ros2_cosim.world.geometry.lane_frame import LaneBox, box_at
-from ros2_cosim.world.road import RoadNetwork
+from ros2_cosim.world.map.lane_frame import LaneBox, box_at
 
 ROAD = RoadNetwork.from_xodr(make_highway())
 ORIGIN_X, ORIGIN_Y, _, HEADING = ROAD.pose(1, 1700.0, ROAD.lane_centre(1, -2, 1700.0))

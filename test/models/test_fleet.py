@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from ros2_cosim.core.kernel.sample import Sample
 from ros2_cosim.core.messages.records import Odometry
-from ros2_cosim.world.geometry.lane_boxes import LaneBoxes, Sighting, VehiclePort
+from ros2_cosim.world.map.lane_boxes import LaneBoxes, Sighting, VehiclePort
 
 VEHICLES = [
     VehiclePort("odometry/a", 1, 1, 4.0, 2.0),

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from transforms3d.euler import euler2quat, quat2euler
 from transforms3d.quaternions import qmult, quat2mat, rotate_vector
 
-from ros2_cosim.world.geometry import frames
+from ros2_cosim.world.map import frames
 
 MIRROR = numpy.diag([1.0, -1.0, 1.0])
 angle = st.floats(-math.pi, math.pi)

@@ -8,7 +8,7 @@ import carla
 import pytest
 
 from buildtools.highway import make_highway
-from ros2_cosim.world.road import RoadError, RoadNetwork
+from ros2_cosim.world.map import RoadError, RoadNetwork
 
 CONFIG = Path(__file__).parents[2] / "config" / "highway.xodr"
 

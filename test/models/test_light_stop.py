@@ -6,7 +6,7 @@ from __future__ import annotations
 import pytest
 
 from ros2_cosim.world.drivers.light_stop import STAND, LightStop
-from ros2_cosim.world.road.traffic_lights import GREEN, OFF, RED, UNKNOWN, YELLOW
+from ros2_cosim.world.map.traffic_lights import GREEN, OFF, RED, UNKNOWN, YELLOW
 
 STEP = 0.02
 

@@ -33,7 +33,7 @@ from ros2_cosim.driving.v2v.manoeuvre_message import (
     decoded_manoeuvre,
     encoded_manoeuvre,
 )
-from ros2_cosim.world.geometry.vehicle_info import VehicleInfo
+from ros2_cosim.world.map.vehicle_info import VehicleInfo
 
 MS = 1_000_000
 S = 1000 * MS

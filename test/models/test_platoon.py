@@ -29,9 +29,9 @@ from ros2_cosim.driving.cacc import CaccController
 from ros2_cosim.driving.referee import PlatoonReferee
 from ros2_cosim.driving.sensors.object_sensor import ObjectSensor
 from ros2_cosim.driving.v2v.v2v import V2VChannel, link_port
-from ros2_cosim.world.geometry.lane_boxes import LaneBoxes
-from ros2_cosim.world.geometry.vehicle_info import VehicleInfo
-from ros2_cosim.world.road import RoadNetwork
+from ros2_cosim.world.map import RoadNetwork
+from ros2_cosim.world.map.lane_boxes import LaneBoxes
+from ros2_cosim.world.map.vehicle_info import VehicleInfo
 from ros2_cosim.world.vehicle import SEDAN, ActuatorCommand, RoadVehicle, pedals_for
 
 MS = 1_000_000

@@ -7,8 +7,8 @@ import math
 
 import pytest
 
-from ros2_cosim.world.geometry.encounters import Extreme
-from ros2_cosim.world.geometry.post_encroachment import PostEncroachment, RecordedBox
+from ros2_cosim.world.map.encounters import Extreme
+from ros2_cosim.world.map.post_encroachment import PostEncroachment, RecordedBox
 
 MS = 1_000_000
 #: Between the boxes [ms], and what that makes uncertain [s].

@@ -27,9 +27,9 @@ from ros2_cosim.core.messages.records import (
     StaticObjects,
 )
 from ros2_cosim.driving.referee import PlatoonReferee, RefereeParameters
-from ros2_cosim.world.geometry.lane_boxes import LaneBoxes
-from ros2_cosim.world.geometry.vehicle_info import VehicleInfo
-from ros2_cosim.world.road import RoadNetwork
+from ros2_cosim.world.map import RoadNetwork
+from ros2_cosim.world.map.lane_boxes import LaneBoxes
+from ros2_cosim.world.map.vehicle_info import VehicleInfo
 
 ROAD = RoadNetwork.from_xodr(make_highway())
 PLATOON = ["leader", "follower1"]

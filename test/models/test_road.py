@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ros2_cosim.world.road import (
+from ros2_cosim.world.map import (
     OFF_ROAD,
     RoadError,
     RoadNetwork,
@@ -15,9 +15,9 @@ from ros2_cosim.world.road import (
     driving_direction,
     lateral_error,
 )
-from ros2_cosim.world.road.cubics import Cubics
-from ros2_cosim.world.road.lanes import Lane, LaneSection
-from ros2_cosim.world.road.plan_view import (
+from ros2_cosim.world.map.cubics import Cubics
+from ros2_cosim.world.map.lanes import Lane, LaneSection
+from ros2_cosim.world.map.plan_view import (
     Arc,
     ParamPoly3,
     PlanElement,

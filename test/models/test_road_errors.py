@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from buildtools.highway import make_highway
 from ros2_cosim.core.documents import xml_reader
 from ros2_cosim.core.kernel.errors import ConfigurationError
-from ros2_cosim.world.road import RoadError, RoadNetwork
+from ros2_cosim.world.map import RoadError, RoadNetwork
 
 HIGHWAY = make_highway()
 

@@ -10,9 +10,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ros2_cosim.world.road import OFF_ROAD, RoadError, RoadNetwork, RoadPosition
-from ros2_cosim.world.road.plan_view import Poly3
-from ros2_cosim.world.road.signals import holds_for
+from ros2_cosim.world.map import OFF_ROAD, RoadError, RoadNetwork, RoadPosition
+from ros2_cosim.world.map.plan_view import Poly3
+from ros2_cosim.world.map.signals import holds_for
 
 _RADIUS = 20.0
 _QUARTER = math.pi / 2.0 * _RADIUS

@@ -29,11 +29,11 @@ from ros2_cosim.driving.sensors.false_detections import FIRST_FALSE_IDENTITY
 from ros2_cosim.driving.sensors.field_of_view import FieldOfView, _free_share, _is_covered
 from ros2_cosim.driving.sensors.object_sensor import ObjectSensor
 from ros2_cosim.world.carla.roster import Roster
-from ros2_cosim.world.geometry.lane_boxes import LaneBoxes
-from ros2_cosim.world.geometry.lane_frame import LaneBox
-from ros2_cosim.world.geometry.scene import scene_vehicles
-from ros2_cosim.world.geometry.vehicle_info import VehicleInfo
-from ros2_cosim.world.road import RoadNetwork
+from ros2_cosim.world.map import RoadNetwork
+from ros2_cosim.world.map.lane_boxes import LaneBoxes
+from ros2_cosim.world.map.lane_frame import LaneBox
+from ros2_cosim.world.map.scene import scene_vehicles
+from ros2_cosim.world.map.vehicle_info import VehicleInfo
 
 ROAD = RoadNetwork.from_xodr(make_highway())
 VEHICLES = {

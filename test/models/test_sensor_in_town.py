@@ -20,9 +20,9 @@ from ros2_cosim.core.messages.records import (
     RoadUsers,
 )
 from ros2_cosim.driving.sensors.object_sensor import ObjectSensor
-from ros2_cosim.world.geometry.lane_boxes import LaneBoxes
-from ros2_cosim.world.geometry.vehicle_info import VehicleInfo
-from ros2_cosim.world.road import RoadNetwork
+from ros2_cosim.world.map import RoadNetwork
+from ros2_cosim.world.map.lane_boxes import LaneBoxes
+from ros2_cosim.world.map.vehicle_info import VehicleInfo
 
 TOWN = RoadNetwork.from_file(Path(__file__).parents[2] / "config" / "town.xodr")
 EXACT: dict[str, Any] = {"distance_noise": 0.0, "speed_noise": 0.0, "lateral_noise": 0.0}

@@ -11,18 +11,18 @@ from hypothesis import strategies as st
 
 from ros2_cosim.core.kernel.exactmath import sincos
 from ros2_cosim.core.messages.records import Odometry
-from ros2_cosim.world.geometry.frames import (
+from ros2_cosim.world.map import RoadNetwork
+from ros2_cosim.world.map.cubics import Cubics
+from ros2_cosim.world.map.frames import (
     body_to_world,
     conjugate,
     quaternion_from_rpy,
     world_to_body,
 )
-from ros2_cosim.world.geometry.lane_boxes import LaneBoxes
-from ros2_cosim.world.geometry.lane_frame import LaneBox
-from ros2_cosim.world.road import RoadNetwork
-from ros2_cosim.world.road.cubics import Cubics
-from ros2_cosim.world.road.lanes import Lane, Lanes, LaneSection
-from ros2_cosim.world.road.plan_view import Spiral
+from ros2_cosim.world.map.lane_boxes import LaneBoxes
+from ros2_cosim.world.map.lane_frame import LaneBox
+from ros2_cosim.world.map.lanes import Lane, Lanes, LaneSection
+from ros2_cosim.world.map.plan_view import Spiral
 
 _HIGHWAY = Path(__file__).resolve().parents[2] / "config" / "highway.xodr"
 _ANGLE = st.floats(-3.2, 3.2)

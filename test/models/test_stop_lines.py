@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from ros2_cosim.world.road import RoadError, RoadNetwork
-from ros2_cosim.world.road.signals import SPEED_LIMIT, TRAFFIC_LIGHT
-from ros2_cosim.world.road.stop_lines import StopLine, stop_lines, way_up_to
+from ros2_cosim.world.map import RoadError, RoadNetwork
+from ros2_cosim.world.map.signals import SPEED_LIMIT, TRAFFIC_LIGHT
+from ros2_cosim.world.map.stop_lines import StopLine, stop_lines, way_up_to
 
 TOWN = RoadNetwork.from_file(Path(__file__).parents[2] / "config" / "town.xodr")
 _LIGHTS = [signal.id for signal in TOWN.signals.values() if signal.type == TRAFFIC_LIGHT]

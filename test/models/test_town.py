@@ -16,7 +16,7 @@ from buildtools.town import make_town
 from ros2_cosim.core.kernel.errors import ConfigurationError
 from ros2_cosim.core.messages.records import Odometry
 from ros2_cosim.world.drivers.lane_keeping import LaneKeeper
-from ros2_cosim.world.road import OFF_ROAD, RoadNetwork, RoadPosition
+from ros2_cosim.world.map import OFF_ROAD, RoadNetwork, RoadPosition
 from ros2_cosim.world.vehicle import SEDAN
 
 CONFIG = Path(__file__).parents[2] / "config" / "town.xodr"

@@ -27,9 +27,9 @@ from ros2_cosim.core.scenario.schema import load_scenario
 from ros2_cosim.driving.sensors.assignment import assign
 from ros2_cosim.driving.sensors.object_tracker import FIRST_NUMBER, ObjectTracker
 from ros2_cosim.driving.sensors.tracks import Axis
-from ros2_cosim.world.geometry.lane_boxes import LaneBoxes
-from ros2_cosim.world.geometry.vehicle_info import VehicleInfo
-from ros2_cosim.world.road import RoadNetwork
+from ros2_cosim.world.map import RoadNetwork
+from ros2_cosim.world.map.lane_boxes import LaneBoxes
+from ros2_cosim.world.map.vehicle_info import VehicleInfo
 
 ROAD = RoadNetwork.from_xodr(make_highway())
 VEHICLES = {"leader": VehicleInfo(1, 4.5, 1.8), "follower1": VehicleInfo(2, 4.7, 1.9)}

@@ -13,8 +13,8 @@ from lxml import etree
 from ros2_cosim.core.kernel.errors import ConfigurationError
 from ros2_cosim.core.kernel.participant import ModelContext, Sample, Step
 from ros2_cosim.core.messages.records import Odometry
-from ros2_cosim.world.geometry.frames import body_to_world
-from ros2_cosim.world.geometry.transforms import TransformParameters, Transforms
+from ros2_cosim.world.map.frames import body_to_world
+from ros2_cosim.world.map.transforms import TransformParameters, Transforms
 
 SCENE = {
     "vehicles": {

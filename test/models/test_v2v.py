@@ -17,7 +17,7 @@ from ros2_cosim.driving.v2v.packet_loss import (
     make_loss,
 )
 from ros2_cosim.driving.v2v.v2v import V2VChannel, link_port
-from ros2_cosim.world.geometry.vehicle_info import VehicleInfo
+from ros2_cosim.world.map.vehicle_info import VehicleInfo
 
 VEHICLES = {
     "leader": VehicleInfo(1, 4.5, 1.8),

@@ -16,8 +16,8 @@ from ros2_cosim.driving.openscenario.arrival import _Way
 from ros2_cosim.driving.openscenario.story import Box, Where
 from ros2_cosim.driving.openscenario.traffic import Traffic
 from ros2_cosim.driving.openscenario.trajectories import Path as Line
-from ros2_cosim.world.geometry.frames import quaternion_from_yaw
-from ros2_cosim.world.road import RoadNetwork
+from ros2_cosim.world.map import RoadNetwork
+from ros2_cosim.world.map.frames import quaternion_from_yaw
 
 TOWN = RoadNetwork.from_file(Path(__file__).resolve().parents[2] / "config" / "town.xodr")
 

@@ -19,10 +19,10 @@ from ros2_cosim.core.record.bag_reader import read_bag
 from ros2_cosim.driving.openscenario.conditions import ConditionRun, Instant
 from ros2_cosim.driving.openscenario.story import Box, StoryCondition
 from ros2_cosim.driving.openscenario.traffic import Measuring, Traffic
-from ros2_cosim.world.geometry.encounters import MovingBox, encounter
-from ros2_cosim.world.geometry.frames import quaternion_from_yaw
 from ros2_cosim.world.headless.contact import OrientedBox, contact
-from ros2_cosim.world.road import RoadNetwork
+from ros2_cosim.world.map import RoadNetwork
+from ros2_cosim.world.map.encounters import MovingBox, encounter
+from ros2_cosim.world.map.frames import quaternion_from_yaw
 
 RADIUS = 30.0
 #: A straight road, a bend of 30 m around 172 degrees to the left, and a straight road.

@@ -11,8 +11,8 @@ from support.xosc_files import at, by_entity, document, event, group, private
 
 from ros2_cosim.core.kernel.errors import RunError
 from ros2_cosim.core.scenario.scenario_error import ScenarioError
-from ros2_cosim.world.road import RoadNetwork
-from ros2_cosim.world.road.lane_routes import Stretch, lane_route, place_on, roads_of
+from ros2_cosim.world.map import RoadNetwork
+from ros2_cosim.world.map.lane_routes import Stretch, lane_route, place_on, roads_of
 
 TOWN_FILE = Path(__file__).resolve().parents[2] / "config" / "town.xodr"
 TOWN = RoadNetwork.from_file(TOWN_FILE)

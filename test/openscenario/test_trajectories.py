@@ -28,7 +28,7 @@ from ros2_cosim.driving.openscenario.story import Box, Standing, Trajectory
 from ros2_cosim.driving.openscenario.traffic import Traffic
 from ros2_cosim.driving.openscenario.trajectories import Path as Line
 from ros2_cosim.driving.openscenario.trajectories import points_of, pose_of
-from ros2_cosim.world.road import RoadNetwork
+from ros2_cosim.world.map import RoadNetwork
 
 HIGHWAY = Path(__file__).resolve().parents[2] / "config" / "highway.xodr"
 

@@ -22,7 +22,7 @@ from ros2_cosim.core.scenario.check import check_scenario
 from ros2_cosim.core.scenario.scenario_error import ScenarioError
 from ros2_cosim.core.scenario.schema import Scenario, load_scenario
 from ros2_cosim.lab.study.record import STUDY_FILE
-from ros2_cosim.world.road.network import RoadNetwork
+from ros2_cosim.world.map.network import RoadNetwork
 
 pytest.importorskip("osi3", reason="the extra 'osi' is not installed")
 
@@ -234,7 +234,7 @@ def test_traffic_and_lights_of_the_town(town: Path) -> None:
 
 def test_phases_of_lights_are_those_that_vehicles_saw(town: Path) -> None:
     from ros2_cosim.core.scene.simulator import SETTLE_TICKS
-    from ros2_cosim.world.road.traffic_lights import LightPhases
+    from ros2_cosim.world.map.traffic_lights import LightPhases
 
     export = OsiExport(load_scenario(town / "scenario.json"), OsiParameters(), "osi")
     cast = cast_of(export.subject)

@@ -21,7 +21,7 @@ from ros2_cosim.core.messages.records import (
     RoadUser,
     StaticObject,
 )
-from ros2_cosim.world.geometry import frames
+from ros2_cosim.world.map import frames
 
 pytest.importorskip("osi3", reason="the extra 'osi' is not installed")
 

@@ -17,7 +17,7 @@ ROOT = Path(__file__).resolve().parents[2]
 #: The rooms whose numbers are in the trace of a run.
 TRACED_ROOMS = (
     "core/faults", "core/kernel", "dcp/bridge", "driving", "world/carla", "world/drivers",
-    "world/geometry", "world/headless", "world/road", "world/sumo", "world/vehicle",
+    "world/headless", "world/map", "world/sumo", "world/vehicle",
 )  # fmt: skip
 #: What ``math`` has beside functions of the C library: all of it is exact.
 EXACT = frozenset(

@@ -11,7 +11,10 @@ from support.control_scenarios import chain
 from support.virtual_clock import VirtualClock
 
 from ros2_cosim.core.kernel.sequential import SequentialScheduler
-from ros2_cosim.core.process.spans import (
+from ros2_cosim.core.realtime.pacing import Pacer
+from ros2_cosim.core.realtime.run_control import RunControl
+from ros2_cosim.core.realtime.sequential_run import SequentialRun
+from ros2_cosim.core.record.spans import (
     COMPUTE,
     READ,
     REPORT,
@@ -29,9 +32,6 @@ from ros2_cosim.core.process.spans import (
     noted_scheduler,
     read_spans,
 )
-from ros2_cosim.core.realtime.pacing import Pacer
-from ros2_cosim.core.realtime.run_control import RunControl
-from ros2_cosim.core.realtime.sequential_run import SequentialRun
 from ros2_cosim.core.scenario.schema import make_scenario
 from ros2_cosim.core.scenario.system import build_graph, build_model
 from ros2_cosim.core.sockets.reactor import Reactor

@@ -32,6 +32,7 @@ from ros2_cosim.core.scenario.drawing import drawing as drawn_parameters
 from ros2_cosim.core.scenario.pictures import Picture
 from ros2_cosim.core.scenario.schema import load_scenario
 from ros2_cosim.core.scenario.system import build_graph
+from ros2_cosim.world.map import RoadNetwork
 from ros2_cosim.world.pictures.drawing import Drawing, drawing_of
 from ros2_cosim.world.pictures.markers import (
     Cone,
@@ -41,7 +42,6 @@ from ros2_cosim.world.pictures.markers import (
     vehicle_markers,
 )
 from ros2_cosim.world.pictures.road_markers import road_markers
-from ros2_cosim.world.road import RoadNetwork
 
 PLATOON = share_file("config/platoon.yaml")
 MS = 1_000_000

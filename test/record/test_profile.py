@@ -14,8 +14,8 @@ from typer.testing import CliRunner
 
 from ros2_cosim.cli.main import app
 from ros2_cosim.core.kernel.errors import ConfigurationError
-from ros2_cosim.core.process.spans import MOST_ROWS, REPORT, SEND, Activations, Spans, read_spans
 from ros2_cosim.core.record.profile import Profile, path_rows, read_profile, write_profile
+from ros2_cosim.core.record.spans import MOST_ROWS, REPORT, SEND, Activations, Spans, read_spans
 
 US = 1_000
 SUMMARY: dict[str, Any] = {
@@ -246,7 +246,7 @@ def test_a_damaged_file_is_named(tmp_path: Path) -> None:
 
 def test_a_file_is_bounded(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     assert MOST_ROWS * 40 <= 40_000_000
-    monkeypatch.setattr("ros2_cosim.core.process.spans.MOST_ROWS", 3)
+    monkeypatch.setattr("ros2_cosim.core.record.spans.MOST_ROWS", 3)
     spans = Spans("p", ["a"], Clock())
     for number in range(5):
         spans.add(REPORT, "a", number, number + 1)
@@ -269,7 +269,7 @@ def test_of_a_run_too_long_for_its_spans_the_beginning_is_told(
     assert (data["steps"], data["wall_s"]) == (9, pytest.approx(90e-6))
     per_step = {part["kind"]: part["us_per_step"] for part in data["critical_path"]}
     assert per_step["compute"] == 6.0
-    monkeypatch.setattr("ros2_cosim.core.process.spans.MOST_ROWS", 20)
+    monkeypatch.setattr("ros2_cosim.core.record.spans.MOST_ROWS", 20)
     short = Spans("first", ["a"], clock)
     for begin in range(0, 90, 10):
         activation(clock, short, "a", *(begin + us for us in (0, 1, 7, 8, 9, 10)))

@@ -28,9 +28,9 @@ from ros2_cosim.driving.measures.recorded_encounters import (
 )
 from ros2_cosim.lab.report.report import render_report
 from ros2_cosim.lab.report.report_data import load_run
-from ros2_cosim.world.geometry.lane_boxes import LaneBoxes
-from ros2_cosim.world.geometry.vehicle_info import VehicleInfo
-from ros2_cosim.world.road import RoadNetwork
+from ros2_cosim.world.map import RoadNetwork
+from ros2_cosim.world.map.lane_boxes import LaneBoxes
+from ros2_cosim.world.map.vehicle_info import VehicleInfo
 
 CASES = [
     ("cut_in", ["duration=9s", "parameters.gap=15"]),

@@ -14,7 +14,7 @@ from ros2_cosim.driving.measures.recorded_encounters import RecordedEncounters
 from ros2_cosim.lab.report.page import Tile
 from ros2_cosim.lab.report.report import _facts, _tiles, timing_charts, zoom_window
 from ros2_cosim.lab.report.report_data import RunData
-from ros2_cosim.world.geometry.encounters import Extreme
+from ros2_cosim.world.map.encounters import Extreme
 
 COUNTS = {"world": 100}
 

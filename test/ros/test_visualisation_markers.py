@@ -23,6 +23,7 @@ from ros2_cosim.core.messages.records import (
     StaticObject,
     StaticObjects,
 )
+from ros2_cosim.world.map import RoadNetwork
 from ros2_cosim.world.pictures.markers import (
     CUBE,
     LINE_LIST,
@@ -40,7 +41,6 @@ from ros2_cosim.world.pictures.markers import (
     vehicle_markers,
 )
 from ros2_cosim.world.pictures.road_markers import road_markers
-from ros2_cosim.world.road import RoadNetwork
 
 ROOT = Path(__file__).parents[2]
 BOX = MarkerBox(4.0, 2.0, 1.5)

@@ -21,8 +21,8 @@ from ros2_cosim.dcp.export.external import scenario_slave
 from ros2_cosim.dcp.export.fmu_variables import FINISHED
 from ros2_cosim.dcp.master.master import Master
 from ros2_cosim.dcp.slave.server import SlaveServer
-from ros2_cosim.dcp.wire.enums import OpMode
-from ros2_cosim.dcp.wire.errors import DcpError
+from ros2_cosim.dcp.standard.enums import OpMode
+from ros2_cosim.dcp.standard.errors import DcpError
 
 PLATOON = Path(__file__).parents[2] / "config" / "platoon.yaml"
 SHORT = ["duration=1s"]

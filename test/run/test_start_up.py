@@ -26,7 +26,7 @@ HEAVY = {
     "numpy",
     "pdb",
     "rclpy",
-    "ros2_cosim.core.live.foxglove_view",
+    "ros2_cosim.core.record.foxglove_view",
     "ros2_cosim.core.record.message_fields",
     "ros2_cosim.lab.web",
     "ros2_cosim.world.carla.saved_scene",

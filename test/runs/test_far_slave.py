@@ -19,10 +19,10 @@ from support.patience import HANG_S
 
 from ros2_cosim.core.run.inproc import run_inproc
 from ros2_cosim.core.scenario.schema import load_scenario
-from ros2_cosim.dcp.description.write import description_bytes
 from ros2_cosim.dcp.master.master import Master
-from ros2_cosim.dcp.wire.enums import PduType, TransportProtocol
-from ros2_cosim.dcp.wire.pdu import make
+from ros2_cosim.dcp.standard.enums import PduType, TransportProtocol
+from ros2_cosim.dcp.standard.pdu import make
+from ros2_cosim.dcp.standard.write_description import description_bytes
 
 ROOT = Path(__file__).parents[2]
 PLATOON = ROOT / "config" / "platoon.yaml"

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 from runs.cosim_process import PLATOON, cosim, left_processes, user_environment
 
-from ros2_cosim.core.process.spans import SENT, read_spans
+from ros2_cosim.core.record.spans import SENT, read_spans
 from ros2_cosim.core.record.summary import read_summary
 from ros2_cosim.core.run.request import RunRequest
 from ros2_cosim.core.run.start import run_request

@@ -27,8 +27,8 @@ from support.vds_peer import pack_command
 from ros2_cosim.core.run.inproc import run_inproc
 from ros2_cosim.core.scenario.changes_by_hand import recorded_changes
 from ros2_cosim.core.scenario.schema import load_scenario
-from ros2_cosim.dcp.wire.enums import PduType, State
-from ros2_cosim.dcp.wire.pdu import make
+from ros2_cosim.dcp.standard.enums import PduType, State
+from ros2_cosim.dcp.standard.pdu import make
 from ros2_cosim.lab.sweep.workers import workers_for
 
 TIME_GAP = "participants.cacc1.parameters.time_gap"

@@ -21,7 +21,7 @@ from ros2_cosim.core.record.bag_reader import BagMessage, read_bag, topic_types
 from ros2_cosim.core.run.inproc import run_inproc
 from ros2_cosim.core.scenario.library import library_file
 from ros2_cosim.core.scenario.schema import load_scenario
-from ros2_cosim.world.road import RoadNetwork
+from ros2_cosim.world.map import RoadNetwork
 
 #: Changes of each scenario, the first time only of its length: long ones are cut where everything
 #: of interest has happened, the second time always.

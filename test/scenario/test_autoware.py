@@ -31,7 +31,7 @@ from ros2_cosim.driving.autoware.perception import SignalMessages
 from ros2_cosim.driving.autoware.vehicle import AutowareVehicle
 from ros2_cosim.world.carla.inprocess_world import InProcessWorld
 from ros2_cosim.world.headless.signals import LightActor
-from ros2_cosim.world.road import RoadNetwork
+from ros2_cosim.world.map import RoadNetwork
 from ros2_cosim.world.vehicle import SEDAN
 
 REVERSE = 20

@@ -50,8 +50,8 @@ from ros2_cosim.core.scenario.check import check_scenario
 from ros2_cosim.core.scenario.declaration import declare_all
 from ros2_cosim.core.scenario.held_ports import address_of
 from ros2_cosim.core.scenario.schema import Scenario, make_scenario
-from ros2_cosim.dcp.description.write import description_bytes
 from ros2_cosim.dcp.export.external import ScenarioSlave
+from ros2_cosim.dcp.standard.write_description import description_bytes
 from ros2_cosim.ros.bringup.plan import make_plan
 from ros2_cosim.ros.foreign.foreign_process import foreign_command, foreign_environment
 from ros2_cosim.world.carla.describe import describe_world

@@ -34,7 +34,7 @@ from ros2_cosim.driving.ros_bridge.ros_bridge_ports import LIGHT_OUTPUTS
 from ros2_cosim.driving.ros_bridge.seen import SeenWorld
 from ros2_cosim.world.carla.inprocess_world import InProcessWorld
 from ros2_cosim.world.headless.signals import LightActor
-from ros2_cosim.world.road import RoadNetwork
+from ros2_cosim.world.map import RoadNetwork
 
 CONTROL = "carla_msgs/msg/CarlaEgoVehicleControl"
 EGO = "/carla/ego"

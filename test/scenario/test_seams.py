@@ -32,7 +32,7 @@ from ros2_cosim.core.scenario.schema import load_scenario, make_scenario, save_s
 from ros2_cosim.core.scenario.seams import available_seams, find_seam
 from ros2_cosim.driving.seams.control import FromCarla, FromTwist
 from ros2_cosim.driving.seams.cooperation import FromCam, ToCam
-from ros2_cosim.world.geometry.earth import MapOrigin
+from ros2_cosim.world.map.earth import MapOrigin
 
 ODOMETRY = "nav_msgs/msg/Odometry"
 START = 20.0

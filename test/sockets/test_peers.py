@@ -14,7 +14,7 @@ from ros2_cosim.core.sockets import peers
 from ros2_cosim.core.sockets.endpoints import Listener, open_listener
 from ros2_cosim.core.sockets.peers import Admission, Senders, tcp_user, udp_users
 from ros2_cosim.core.sockets.reactor import Reactor
-from ros2_cosim.dcp.wire.transport import tcp_connect
+from ros2_cosim.dcp.standard.transport import tcp_connect
 
 STRANGER = 65534
 STRANGE = f"""

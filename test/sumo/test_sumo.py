@@ -26,7 +26,7 @@ from ros2_cosim.core.scene.simulator import CONTACT_DELAY_TICKS, MapChoice, Pose
 from ros2_cosim.world.carla.inprocess_world import InProcessWorld
 from ros2_cosim.world.carla.parameters import SceneParameters, VehicleSpec
 from ros2_cosim.world.carla.scene import ActorCommand, Scene, SceneCollision
-from ros2_cosim.world.road import RoadNetwork
+from ros2_cosim.world.map import RoadNetwork
 from ros2_cosim.world.sumo import installation
 from ros2_cosim.world.sumo.settings import DrivenVehicle, SumoOptions
 from ros2_cosim.world.sumo.world import SumoWorld, pedal_acceleration

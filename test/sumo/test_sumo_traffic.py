@@ -19,8 +19,8 @@ from ros2_cosim.core.record.summary import Summary
 from ros2_cosim.core.run.inproc import run_inproc
 from ros2_cosim.core.scenario.library import library_file
 from ros2_cosim.core.scenario.schema import load_scenario
-from ros2_cosim.world.geometry.vehicle_info import VehicleInfo
-from ros2_cosim.world.road import RoadNetwork
+from ros2_cosim.world.map import RoadNetwork
+from ros2_cosim.world.map.vehicle_info import VehicleInfo
 from ros2_cosim.world.sumo.traffic import FIRST_SUMO_ID, SumoTraffic
 
 CONFIG = Path(__file__).resolve().parents[2] / "config"

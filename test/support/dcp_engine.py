@@ -6,11 +6,11 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from ros2_cosim.dcp.description.slave_description import SlaveDescription
 from ros2_cosim.dcp.slave.interfaces import Endpoint, SlaveOptions
 from ros2_cosim.dcp.slave.slave import Slave
 from ros2_cosim.dcp.slave.slave_model import SlaveModel
-from ros2_cosim.dcp.wire.pdu import Pdu, decode
+from ros2_cosim.dcp.standard.pdu import Pdu, decode
+from ros2_cosim.dcp.standard.slave_description import SlaveDescription
 
 
 class Bench:

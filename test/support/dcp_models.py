@@ -10,7 +10,6 @@ from contextlib import contextmanager
 from fractions import Fraction
 from typing import Any
 
-from ros2_cosim.dcp.description.slave_description import SlaveDescription
 from ros2_cosim.dcp.master.master import Master
 from ros2_cosim.dcp.master.remote import RemoteSlave
 from ros2_cosim.dcp.slave.declare import describe
@@ -23,7 +22,8 @@ from ros2_cosim.dcp.slave.slave_model import (
     StepInfo,
     StructuralParameter,
 )
-from ros2_cosim.dcp.wire.enums import OpMode
+from ros2_cosim.dcp.standard.enums import OpMode
+from ros2_cosim.dcp.standard.slave_description import SlaveDescription
 
 SINE_UUID = "b5279485-720d-4542-9f29-bee4d9a75ef9"
 

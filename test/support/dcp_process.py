@@ -12,7 +12,7 @@ import time
 from ros2_cosim.dcp.slave.declare import describe
 from ros2_cosim.dcp.slave.server import serve
 from ros2_cosim.dcp.slave.slave_model import Input, Output, SlaveModel, StepInfo
-from ros2_cosim.dcp.wire.errors import DcpPeerLostError
+from ros2_cosim.dcp.standard.errors import DcpPeerLostError
 
 
 class Victim(SlaveModel):

@@ -8,11 +8,6 @@ from typing import Any
 
 from support.dcp_engine import Bench
 
-from ros2_cosim.dcp.description.slave_description import (
-    LogCategory,
-    LogTemplate,
-    SlaveDescription,
-)
 from ros2_cosim.dcp.slave.declare import SlaveAddress, describe
 from ros2_cosim.dcp.slave.slave_model import (
     Input,
@@ -21,8 +16,13 @@ from ros2_cosim.dcp.slave.slave_model import (
     SlaveModel,
     StructuralParameter,
 )
-from ros2_cosim.dcp.wire.enums import ErrorCode, OpMode, PduType, State
-from ros2_cosim.dcp.wire.pdu import Pdu, encode_address, make
+from ros2_cosim.dcp.standard.enums import ErrorCode, OpMode, PduType, State
+from ros2_cosim.dcp.standard.pdu import Pdu, encode_address, make
+from ros2_cosim.dcp.standard.slave_description import (
+    LogCategory,
+    LogTemplate,
+    SlaveDescription,
+)
 
 E, P, S = ErrorCode, PduType, State
 HOME = encode_address("127.0.0.1", 9000)

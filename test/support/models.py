@@ -10,7 +10,7 @@ from typing import Any, TypeVar
 from ros2_cosim.core.documents.settings import read_section
 from ros2_cosim.core.kernel.model import Model
 from ros2_cosim.core.kernel.participant import ModelContext
-from ros2_cosim.world.geometry.vehicle_info import VehicleInfo
+from ros2_cosim.world.map.vehicle_info import VehicleInfo
 
 _Model = TypeVar("_Model", bound=Model)
 

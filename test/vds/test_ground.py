@@ -21,7 +21,7 @@ from ros2_cosim.core.messages.message_types import ODOMETRY
 from ros2_cosim.vds.fleet_settings import read_settings
 from ros2_cosim.vds.participant import VdsPlant
 from ros2_cosim.vds.vehicle_plant import VehicleCommand, VehiclePlant
-from ros2_cosim.world.road import RoadNetwork
+from ros2_cosim.world.map import RoadNetwork
 from ros2_cosim.world.vehicle import SEDAN, ActuatorCommand, RoadVehicle, Vehicle
 from ros2_cosim.world.vehicle.levels import KinematicVehicle, PacejkaVehicle, TwoTrackVehicle
 from ros2_cosim.world.vehicle.parameters import GRAVITY

@@ -29,7 +29,7 @@ from ros2_cosim.vds.vehicle_plant import (
     VehicleCommand,
     VehiclePlant,
 )
-from ros2_cosim.world.road import RoadNetwork
+from ros2_cosim.world.map import RoadNetwork
 from ros2_cosim.world.vehicle import SEDAN, TRUCK, ActuatorCommand, Vehicle
 
 MS = 1_000_000

@@ -28,7 +28,7 @@ from ros2_cosim.core.messages.records import (
 from ros2_cosim.core.scenario.schema import load_scenario
 from ros2_cosim.core.scenario.system import build_graph, build_model
 from ros2_cosim.lab.web.records_view import Footprint, RecordsView
-from ros2_cosim.world.geometry.frames import quaternion_from_yaw
+from ros2_cosim.world.map.frames import quaternion_from_yaw
 
 PLATOON = Path(__file__).resolve().parents[2] / "config" / "platoon.yaml"
 

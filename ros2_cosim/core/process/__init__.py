@@ -1,2 +1,2 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a process of a run needs: signals, shared memory, spans of time, a secret."""
+"""What a process of a run needs: signals, shared memory, a secret."""

@@ -1,2 +1,2 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a run leaves behind: bag, summary, report."""
+"""What a run leaves behind (bag, summary, profile), and what viewers see of it while it runs."""

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Where the wall time of a run went: by participant, by hop, and on the critical path.
 
-The spans of a run (:mod:`~ros2_cosim.core.process.spans`) say what each thread did. The critical
+The spans of a run (:mod:`~ros2_cosim.core.record.spans`) say what each thread did. The critical
 path is found backwards from the end: through what a thread did to the wait before it, and from
 there to the thread whose message ended that wait.
 """
@@ -20,7 +20,7 @@ from ros2_cosim.core.documents.files import read_bounded, write_atomically
 from ros2_cosim.core.documents.plain_data import json_value
 from ros2_cosim.core.kernel.errors import ConfigurationError
 from ros2_cosim.core.messages.namespaces import process_name_of
-from ros2_cosim.core.process.spans import (
+from ros2_cosim.core.record.spans import (
     KINDS,
     READ,
     SENT,

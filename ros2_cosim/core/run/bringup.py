@@ -48,7 +48,7 @@ def checked(request: RunRequest, shape: Shape | None = None) -> tuple[Scenario, 
     if request.hard and request.rate is None:
         raise ConfigurationError("--hard: a run as fast as possible has no deadlines; add --rate")
     if request.foxglove:
-        from ros2_cosim.core.live.foxglove_view import check_address
+        from ros2_cosim.core.record.foxglove_view import check_address
 
         check_address(request.foxglove)
     _check_checkpoints(request, shape)

@@ -26,7 +26,14 @@ from ros2_cosim.core.kernel.unsynchronised import Inbox
 from ros2_cosim.core.messages.reporting import report_of
 from ros2_cosim.core.messages.sink import Sink
 from ros2_cosim.core.messages.wiring import wire_codec
-from ros2_cosim.core.process.spans import (
+from ros2_cosim.core.realtime.local_host import local_host
+from ros2_cosim.core.realtime.pacing import Pacer
+from ros2_cosim.core.realtime.run_control import Answer, Command, Request, RunControl
+from ros2_cosim.core.realtime.run_settings import AS_FAST_AS_POSSIBLE, RealtimeRun, realtime_run
+from ros2_cosim.core.realtime.sequential_run import SequentialRun
+from ros2_cosim.core.realtime.wall_clock import MonotonicClock
+from ros2_cosim.core.record.results import RunFacts, open_sink, trace_of, write_results
+from ros2_cosim.core.record.spans import (
     RECORD,
     REPORT,
     SPANS_DIRECTORY,
@@ -35,13 +42,6 @@ from ros2_cosim.core.process.spans import (
     Spans,
     noted_scheduler,
 )
-from ros2_cosim.core.realtime.local_host import local_host
-from ros2_cosim.core.realtime.pacing import Pacer
-from ros2_cosim.core.realtime.run_control import Answer, Command, Request, RunControl
-from ros2_cosim.core.realtime.run_settings import AS_FAST_AS_POSSIBLE, RealtimeRun, realtime_run
-from ros2_cosim.core.realtime.sequential_run import SequentialRun
-from ros2_cosim.core.realtime.wall_clock import MonotonicClock
-from ros2_cosim.core.record.results import RunFacts, open_sink, trace_of, write_results
 from ros2_cosim.core.record.summary import SUMMARY_FILE, Summary
 from ros2_cosim.core.run.branch import Branch
 from ros2_cosim.core.run.bringup import bring_up
@@ -197,7 +197,7 @@ class InprocRun:
         if record or options.foxglove:
             self._sink = sink = open_sink(output, scenario, graph, record)
             if options.foxglove:
-                from ros2_cosim.core.live.foxglove_view import with_viewers
+                from ros2_cosim.core.record.foxglove_view import with_viewers
 
                 self._sink = with_viewers(sink, options.foxglove, scenario, graph, tell)
             self._observed.keep(self._sink)

@@ -23,7 +23,7 @@ from ros2_cosim.core.sockets.endpoints import address_towards
 from ros2_cosim.dcp.bridge.mapping import RecordReader
 from ros2_cosim.dcp.master.master import Master
 from ros2_cosim.dcp.master.remote import RemoteSlave
-from ros2_cosim.dcp.wire.values import Value
+from ros2_cosim.dcp.standard.values import Value
 
 #: Any port will do: it carries no data.
 _DISCARD = 9

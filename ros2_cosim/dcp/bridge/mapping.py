@@ -25,9 +25,9 @@ from ros2_cosim.core.kernel.errors import ConfigurationError
 from ros2_cosim.core.kernel.participant import Sample
 from ros2_cosim.core.messages.field_paths import VALID, FieldKind, FieldPath, field_path, kinds_of
 from ros2_cosim.dcp.bridge.units import conversion
-from ros2_cosim.dcp.description.slave_description import Causality, SlaveDescription, Variable
-from ros2_cosim.dcp.wire.enums import DataType
-from ros2_cosim.dcp.wire.values import FLOATS, SIZED, Value
+from ros2_cosim.dcp.standard.enums import DataType
+from ros2_cosim.dcp.standard.slave_description import Causality, SlaveDescription, Variable
+from ros2_cosim.dcp.standard.values import FLOATS, SIZED, Value
 
 Read = Callable[[str, str], Value]
 """(slave, output) -> its newest value."""

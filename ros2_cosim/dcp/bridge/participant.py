@@ -66,7 +66,6 @@ from ros2_cosim.dcp.bridge.coupled import (
 )
 from ros2_cosim.dcp.bridge.mapping import FieldWriter, RecordReader, find_variable
 from ros2_cosim.dcp.bridge.whole import WholeWriter, is_whole, whole_output
-from ros2_cosim.dcp.description.slave_description import Causality
 from ros2_cosim.dcp.master.cosimulation import (
     CoSimulation,
     SlaveCouplingSettings,
@@ -74,6 +73,7 @@ from ros2_cosim.dcp.master.cosimulation import (
     describe_slaves,
     prepared,
 )
+from ros2_cosim.dcp.standard.slave_description import Causality
 
 LOOPBACK = "127.0.0.1"
 #: All processes of a run are started at once; slaves may take so long to listen.

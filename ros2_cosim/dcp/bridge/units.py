@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from ros2_cosim.core.documents.fmi2 import base_unit
 from ros2_cosim.core.kernel.errors import ConfigurationError
-from ros2_cosim.dcp.description.slave_description import SlaveDescription, Variable
+from ros2_cosim.dcp.standard.slave_description import SlaveDescription, Variable
 
 
 def conversion(

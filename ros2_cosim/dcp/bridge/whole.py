@@ -18,9 +18,9 @@ from ros2_cosim.core.messages.cdr import CdrCodec
 from ros2_cosim.core.messages.message_types import BYTES
 from ros2_cosim.dcp.bridge.coupled import MappedOutput
 from ros2_cosim.dcp.bridge.mapping import RecordReader, find_variable
-from ros2_cosim.dcp.description.slave_description import Causality, SlaveDescription, Variable
-from ros2_cosim.dcp.wire.enums import DataType
-from ros2_cosim.dcp.wire.values import Value
+from ros2_cosim.dcp.standard.enums import DataType
+from ros2_cosim.dcp.standard.slave_description import Causality, SlaveDescription, Variable
+from ros2_cosim.dcp.standard.values import Value
 
 MEDIA_TYPE: Final = "application/x-ros2-cdr"
 #: What a description says of any bytes; it is the default of its schema.

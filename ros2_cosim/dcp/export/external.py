@@ -30,7 +30,12 @@ from ros2_cosim.core.run.request import RunRequest, adjusted_scenario
 from ros2_cosim.core.run.stepped import SteppedScenario
 from ros2_cosim.core.scenario.external import ExternalSeam
 from ros2_cosim.core.scenario.schema import Scenario
-from ros2_cosim.dcp.description.slave_description import (
+from ros2_cosim.dcp.export.fmu_variables import OUTPUT_DIRECTORY, TRACE, variables_of
+from ros2_cosim.dcp.slave.declare import DEFAULT_MODES, describe
+from ros2_cosim.dcp.slave.slave_model import SlaveModel, StepInfo
+from ros2_cosim.dcp.standard.enums import DataType, ErrorCode
+from ros2_cosim.dcp.standard.errors import SlaveFault
+from ros2_cosim.dcp.standard.slave_description import (
     ZEROS,
     Causality,
     NonRealTime,
@@ -38,11 +43,6 @@ from ros2_cosim.dcp.description.slave_description import (
     SlaveDescription,
     Variable,
 )
-from ros2_cosim.dcp.export.fmu_variables import OUTPUT_DIRECTORY, TRACE, variables_of
-from ros2_cosim.dcp.slave.declare import DEFAULT_MODES, describe
-from ros2_cosim.dcp.slave.slave_model import SlaveModel, StepInfo
-from ros2_cosim.dcp.wire.enums import DataType, ErrorCode
-from ros2_cosim.dcp.wire.errors import SlaveFault
 
 _TYPES = {
     float: DataType.float64,

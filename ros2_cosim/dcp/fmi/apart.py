@@ -19,7 +19,7 @@ from typing import Any
 from ros2_cosim.core.documents.installed import module_command
 from ros2_cosim.core.documents.one_line import one_line
 from ros2_cosim.dcp.fmi.runtime import FmuPlace, Inputs, Runtime, Values
-from ros2_cosim.dcp.wire.errors import SlaveFault
+from ros2_cosim.dcp.standard.errors import SlaveFault
 
 #: A process that has nothing more to do ends within this time [s], or is killed.
 _GRACE_S = 5.0

@@ -13,7 +13,7 @@ from typing import Any
 
 from ros2_cosim.dcp.fmi.interface_type import steps_vary
 from ros2_cosim.dcp.fmi.runtime import MAX_EVENTS, EventRuntime, FmuPlace, Inputs, Observer
-from ros2_cosim.dcp.wire.errors import SlaveFault
+from ros2_cosim.dcp.standard.errors import SlaveFault
 
 
 class CoSimulationRuntime(EventRuntime):

@@ -6,7 +6,7 @@ from __future__ import annotations
 from typing import Any, Final
 
 from ros2_cosim.core.documents.xml_reader import read_xml
-from ros2_cosim.dcp.wire.errors import DescriptionError
+from ros2_cosim.dcp.standard.errors import DescriptionError
 
 _LEFT_OUT: Final = (
     "intervalDecimal",

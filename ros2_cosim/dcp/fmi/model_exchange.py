@@ -13,7 +13,7 @@ from math import inf, isclose
 from typing import Any, Final
 
 from ros2_cosim.dcp.fmi.runtime import EventRuntime, Inputs
-from ros2_cosim.dcp.wire.errors import SlaveFault
+from ros2_cosim.dcp.standard.errors import SlaveFault
 
 TOLERANCE: Final = 1e-5
 #: Internal steps in the experiment of an FMU, at least.

@@ -19,8 +19,8 @@ from typing import Any, Final
 from fmpy.model_description import ModelVariable
 
 from ros2_cosim.core.documents.xml_reader import read_xml
-from ros2_cosim.dcp.description.sizes import MAX_PDU_BYTES
-from ros2_cosim.dcp.wire.errors import DescriptionError, SlaveFault
+from ros2_cosim.dcp.standard.errors import DescriptionError, SlaveFault
+from ros2_cosim.dcp.standard.sizes import MAX_PDU_BYTES
 
 _ROLES: Final = ("base.lo", "base.hi", "size")
 _VARIABLE: Final = "{http://xsd.pmsf.net/OSISensorModelPackaging}osmp-binary-variable"

@@ -14,7 +14,7 @@ from math import inf
 from typing import Any, NamedTuple
 
 from ros2_cosim.dcp.fmi.clocks import ClockTimes
-from ros2_cosim.dcp.wire.errors import SlaveFault
+from ros2_cosim.dcp.standard.errors import SlaveFault
 
 CLOCK = "Clock"
 #: An FMU that asks for so many events at one time would do so for ever.

@@ -10,7 +10,7 @@ from __future__ import annotations
 from math import isclose
 
 from ros2_cosim.dcp.fmi.runtime import MAX_EVENTS, FmiRuntime, Inputs
-from ros2_cosim.dcp.wire.errors import SlaveFault
+from ros2_cosim.dcp.standard.errors import SlaveFault
 
 
 class ScheduledExecutionRuntime(FmiRuntime):

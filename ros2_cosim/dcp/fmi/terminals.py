@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 from ros2_cosim.core.documents.archives import opened_archive
 from ros2_cosim.core.documents.fmi3 import TERMINALS_FILE
 from ros2_cosim.core.documents.xml_reader import read_xml
-from ros2_cosim.dcp.wire.errors import DescriptionError, WiringError
+from ros2_cosim.dcp.standard.errors import DescriptionError, WiringError
 
 
 class FmuTerminal(NamedTuple):

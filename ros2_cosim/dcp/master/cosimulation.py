@@ -43,9 +43,6 @@ from pydantic import BeforeValidator, ConfigDict, Field, model_validator
 from ros2_cosim.core.documents.plain_data import read_mapping
 from ros2_cosim.core.documents.settings import Number, Section, Whole, read_section
 from ros2_cosim.core.sockets.brief_waits import DIALOGUE_NS
-from ros2_cosim.dcp.description.properties import Check
-from ros2_cosim.dcp.description.read import read_description
-from ros2_cosim.dcp.description.slave_description import SlaveDescription
 from ros2_cosim.dcp.fmi.interface_type import InterfaceType
 from ros2_cosim.dcp.master.master import Master
 from ros2_cosim.dcp.master.order import Stepping
@@ -58,16 +55,19 @@ from ros2_cosim.dcp.slave.interfaces import SlaveOptions
 from ros2_cosim.dcp.slave.loading import load_slave, parse_step
 from ros2_cosim.dcp.slave.server import SlaveServer
 from ros2_cosim.dcp.slave.slave_model import SlaveModel
-from ros2_cosim.dcp.wire.data_path import Missing
-from ros2_cosim.dcp.wire.enums import OpMode, TransportProtocol
-from ros2_cosim.dcp.wire.errors import (
+from ros2_cosim.dcp.standard.data_path import Missing
+from ros2_cosim.dcp.standard.enums import OpMode, TransportProtocol
+from ros2_cosim.dcp.standard.errors import (
     DcpError,
     DcpPeerLostError,
     DcpTimeoutError,
     DescriptionError,
     WiringError,
 )
-from ros2_cosim.dcp.wire.values import Value
+from ros2_cosim.dcp.standard.property_checks import Check
+from ros2_cosim.dcp.standard.read_description import read_description
+from ros2_cosim.dcp.standard.slave_description import SlaveDescription
+from ros2_cosim.dcp.standard.values import Value
 
 TRANSPORTS = {"tcp": TransportProtocol.TCP_IPv4, "udp": TransportProtocol.UDP_IPv4}
 

@@ -7,7 +7,7 @@ import threading
 import time
 from collections.abc import Callable
 
-from ros2_cosim.dcp.wire.errors import DcpError
+from ros2_cosim.dcp.standard.errors import DcpError
 
 
 class HeartbeatThread:

@@ -7,10 +7,10 @@ import struct
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from ros2_cosim.dcp.description.slave_description import LogTemplate
-from ros2_cosim.dcp.wire.errors import PduError
-from ros2_cosim.dcp.wire.pdu import decode_log_arguments
-from ros2_cosim.dcp.wire.values import Value
+from ros2_cosim.dcp.standard.errors import PduError
+from ros2_cosim.dcp.standard.pdu import decode_log_arguments
+from ros2_cosim.dcp.standard.slave_description import LogTemplate
+from ros2_cosim.dcp.standard.values import Value
 
 _HEAD = struct.Struct("<qB")
 """Time and template of an entry."""

@@ -26,9 +26,6 @@ from types import TracebackType
 from typing import Any
 
 from ros2_cosim.core.sockets.brief_waits import DIALOGUE_NS
-from ros2_cosim.dcp.description.data_report import data_figures
-from ros2_cosim.dcp.description.read import read_description
-from ros2_cosim.dcp.description.slave_description import SlaveDescription
 from ros2_cosim.dcp.master.heartbeat import HeartbeatThread
 from ros2_cosim.dcp.master.log import LogEntry
 from ros2_cosim.dcp.master.order import Stepping
@@ -38,11 +35,14 @@ from ros2_cosim.dcp.master.requests import Requests
 from ros2_cosim.dcp.master.run import MasterRun, MasterRunOptions
 from ros2_cosim.dcp.master.setup import Setup
 from ros2_cosim.dcp.master.wiring import Wire
-from ros2_cosim.dcp.wire.data_path import Missing
-from ros2_cosim.dcp.wire.enums import LogMode, OpMode, State, TransportProtocol
-from ros2_cosim.dcp.wire.errors import WiringError
-from ros2_cosim.dcp.wire.ticks import TickPlan
-from ros2_cosim.dcp.wire.values import Value
+from ros2_cosim.dcp.standard.data_path import Missing
+from ros2_cosim.dcp.standard.data_report import data_figures
+from ros2_cosim.dcp.standard.enums import LogMode, OpMode, State, TransportProtocol
+from ros2_cosim.dcp.standard.errors import WiringError
+from ros2_cosim.dcp.standard.read_description import read_description
+from ros2_cosim.dcp.standard.slave_description import SlaveDescription
+from ros2_cosim.dcp.standard.ticks import TickPlan
+from ros2_cosim.dcp.standard.values import Value
 
 _TCP, _UDP = TransportProtocol.TCP_IPv4, TransportProtocol.UDP_IPv4
 _MAX_SLAVES = 255

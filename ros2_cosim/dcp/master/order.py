@@ -8,7 +8,7 @@ from enum import Enum
 from graphlib import CycleError, TopologicalSorter
 
 from ros2_cosim.dcp.master.wiring import Wire
-from ros2_cosim.dcp.wire.errors import WiringError
+from ros2_cosim.dcp.standard.errors import WiringError
 
 
 class Stepping(Enum):

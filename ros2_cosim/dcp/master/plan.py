@@ -12,21 +12,21 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
 
-from ros2_cosim.dcp.description.slave_description import (
-    Causality,
-    Variable,
-    element_count,
-    resized,
-)
 from ros2_cosim.dcp.master.order import Stepping, delayed_in, step_order
 from ros2_cosim.dcp.master.relay import Relays
 from ros2_cosim.dcp.master.remote import RemoteSlave, codec_for
 from ros2_cosim.dcp.master.routes import common_protocol
 from ros2_cosim.dcp.master.wiring import Wire, check_wire, common_step
-from ros2_cosim.dcp.wire.data_path import HEADER, InputPdu, OutputPdu
-from ros2_cosim.dcp.wire.enums import PduType, Scope, TransportProtocol
-from ros2_cosim.dcp.wire.errors import WiringError
-from ros2_cosim.dcp.wire.values import SIZED, SIZES
+from ros2_cosim.dcp.standard.data_path import HEADER, InputPdu, OutputPdu
+from ros2_cosim.dcp.standard.enums import PduType, Scope, TransportProtocol
+from ros2_cosim.dcp.standard.errors import WiringError
+from ros2_cosim.dcp.standard.slave_description import (
+    Causality,
+    Variable,
+    element_count,
+    resized,
+)
+from ros2_cosim.dcp.standard.values import SIZED, SIZES
 
 ConfigurationRequest = tuple[PduType, dict[str, object]]
 """A configuration request: its type and its fields behind the receiver."""

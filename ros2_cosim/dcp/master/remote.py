@@ -9,8 +9,18 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 
-from ros2_cosim.dcp.description.data_report import TEMPLATE, read_arguments
-from ros2_cosim.dcp.description.slave_description import (
+from ros2_cosim.dcp.master.log import LogEntry, read_log
+from ros2_cosim.dcp.standard.data_path import DataCounters, InputPdu, OutputPdu
+from ros2_cosim.dcp.standard.data_report import TEMPLATE, read_arguments
+from ros2_cosim.dcp.standard.enums import ErrorCode, PduType, State, TransportProtocol
+from ros2_cosim.dcp.standard.errors import DcpError, DescriptionError, WiringError
+from ros2_cosim.dcp.standard.pdu import (
+    FIRST_CONFIGURATION,
+    LAYOUTS,
+    REQUEST_HEAD,
+    STATE_CHANGE_HEAD,
+)
+from ros2_cosim.dcp.standard.slave_description import (
     Causality,
     Resolution,
     SlaveDescription,
@@ -18,14 +28,9 @@ from ros2_cosim.dcp.description.slave_description import (
     element_count,
     start_value,
 )
-from ros2_cosim.dcp.master.log import LogEntry, read_log
-from ros2_cosim.dcp.wire.data_path import DataCounters, InputPdu, OutputPdu
-from ros2_cosim.dcp.wire.enums import ErrorCode, PduType, State, TransportProtocol
-from ros2_cosim.dcp.wire.errors import DcpError, DescriptionError, WiringError
-from ros2_cosim.dcp.wire.pdu import FIRST_CONFIGURATION, LAYOUTS, REQUEST_HEAD, STATE_CHANGE_HEAD
-from ros2_cosim.dcp.wire.states import OVERTAKEN
-from ros2_cosim.dcp.wire.transport import MAX_DATAGRAM, TcpLink
-from ros2_cosim.dcp.wire.values import PayloadCodec, Value
+from ros2_cosim.dcp.standard.states import OVERTAKEN
+from ros2_cosim.dcp.standard.transport import MAX_DATAGRAM, TcpLink
+from ros2_cosim.dcp.standard.values import PayloadCodec, Value
 
 _STC = struct.Struct("<BHBB")
 _INF = struct.Struct("<BHB")

@@ -16,12 +16,12 @@ from ros2_cosim.core.sockets.brief_waits import DIALOGUE_NS
 from ros2_cosim.dcp.master.log import LogEntry
 from ros2_cosim.dcp.master.remote import PendingRequest, Refusal, RemoteSlave
 from ros2_cosim.dcp.master.sockets import MasterSockets
-from ros2_cosim.dcp.wire.data_path import OutputPdu
-from ros2_cosim.dcp.wire.enums import ErrorCode, PduType, State, TransportProtocol, code_name
-from ros2_cosim.dcp.wire.errors import DcpError, DcpPeerLostError, DcpTimeoutError, PduError
-from ros2_cosim.dcp.wire.pdu import FIRST_CONFIGURATION, FIRST_INFORMATION, decode
-from ros2_cosim.dcp.wire.states import ENDED, ERROR, NON_REAL_TIME, RUN
-from ros2_cosim.dcp.wire.transport import TcpLink, same_machine
+from ros2_cosim.dcp.standard.data_path import OutputPdu
+from ros2_cosim.dcp.standard.enums import ErrorCode, PduType, State, TransportProtocol, code_name
+from ros2_cosim.dcp.standard.errors import DcpError, DcpPeerLostError, DcpTimeoutError, PduError
+from ros2_cosim.dcp.standard.pdu import FIRST_CONFIGURATION, FIRST_INFORMATION, decode
+from ros2_cosim.dcp.standard.states import ENDED, ERROR, NON_REAL_TIME, RUN
+from ros2_cosim.dcp.standard.transport import TcpLink, same_machine
 
 _RUNNING = RUN | NON_REAL_TIME
 _RETRIES_PER_INTERVAL = 12

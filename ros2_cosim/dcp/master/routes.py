@@ -5,8 +5,8 @@ from __future__ import annotations
 
 from ros2_cosim.core.sockets.endpoints import is_loopback
 from ros2_cosim.dcp.master.remote import RemoteSlave
-from ros2_cosim.dcp.wire.enums import TransportProtocol
-from ros2_cosim.dcp.wire.errors import WiringError
+from ros2_cosim.dcp.standard.enums import TransportProtocol
+from ros2_cosim.dcp.standard.errors import WiringError
 
 _TCP, _UDP = TransportProtocol.TCP_IPv4, TransportProtocol.UDP_IPv4
 

@@ -8,19 +8,19 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 
-from ros2_cosim.dcp.description.data_report import CATEGORY as DATA_CATEGORY
-from ros2_cosim.dcp.description.data_report import tells_data
-from ros2_cosim.dcp.description.slave_description import Causality
 from ros2_cosim.dcp.master.plan import CouplingPlan, resize_data_path, tunable_names
 from ros2_cosim.dcp.master.relay import Relays
 from ros2_cosim.dcp.master.remote import RemoteSlave
 from ros2_cosim.dcp.master.requests import TRANSITION_CODES, Requests, SlaveEndedError
-from ros2_cosim.dcp.wire.data_path import InputPdu, Missing
-from ros2_cosim.dcp.wire.enums import OpMode, PduType, State, TransportProtocol
-from ros2_cosim.dcp.wire.errors import DcpError, DcpTimeoutError, WiringError
-from ros2_cosim.dcp.wire.states import ENDED, ERROR, RUN, STOPPABLE
-from ros2_cosim.dcp.wire.ticks import TickPlan
-from ros2_cosim.dcp.wire.values import Value
+from ros2_cosim.dcp.standard.data_path import InputPdu, Missing
+from ros2_cosim.dcp.standard.data_report import CATEGORY as DATA_CATEGORY
+from ros2_cosim.dcp.standard.data_report import tells_data
+from ros2_cosim.dcp.standard.enums import OpMode, PduType, State, TransportProtocol
+from ros2_cosim.dcp.standard.errors import DcpError, DcpTimeoutError, WiringError
+from ros2_cosim.dcp.standard.slave_description import Causality
+from ros2_cosim.dcp.standard.states import ENDED, ERROR, RUN, STOPPABLE
+from ros2_cosim.dcp.standard.ticks import TickPlan
+from ros2_cosim.dcp.standard.values import Value
 
 _UDP = TransportProtocol.UDP_IPv4
 _ALL_ENTRIES = 255

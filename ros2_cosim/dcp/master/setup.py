@@ -8,8 +8,6 @@ from collections.abc import Iterable, Mapping
 from contextlib import suppress
 from typing import Any
 
-from ros2_cosim.dcp.description.data_report import TEMPLATE as DATA_TEMPLATE
-from ros2_cosim.dcp.description.data_report import tells_data
 from ros2_cosim.dcp.master.plan import (
     CouplingPlan,
     data_settings,
@@ -20,8 +18,10 @@ from ros2_cosim.dcp.master.plan import (
 from ros2_cosim.dcp.master.remote import RemoteSlave, codec_for
 from ros2_cosim.dcp.master.requests import Requests
 from ros2_cosim.dcp.master.routes import ReceivePorts
-from ros2_cosim.dcp.wire.data_path import OutputPdu
-from ros2_cosim.dcp.wire.enums import (
+from ros2_cosim.dcp.standard.data_path import OutputPdu
+from ros2_cosim.dcp.standard.data_report import TEMPLATE as DATA_TEMPLATE
+from ros2_cosim.dcp.standard.data_report import tells_data
+from ros2_cosim.dcp.standard.enums import (
     ErrorCode,
     LogMode,
     OpMode,
@@ -29,9 +29,9 @@ from ros2_cosim.dcp.wire.enums import (
     State,
     TransportProtocol,
 )
-from ros2_cosim.dcp.wire.errors import DcpError, DcpTimeoutError
-from ros2_cosim.dcp.wire.pdu import REQUEST_HEAD, Pdu, encode_address
-from ros2_cosim.dcp.wire.states import STOPPABLE
+from ros2_cosim.dcp.standard.errors import DcpError, DcpTimeoutError
+from ros2_cosim.dcp.standard.pdu import REQUEST_HEAD, Pdu, encode_address
+from ros2_cosim.dcp.standard.states import STOPPABLE
 
 _TCP = TransportProtocol.TCP_IPv4
 #: A slave that does not say within this time [s] in which state it is has gone, or is of no use any

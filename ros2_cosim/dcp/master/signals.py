@@ -16,10 +16,10 @@ from pathlib import Path
 from typing import Final, NamedTuple
 
 from ros2_cosim.core.documents.csv_rows import CsvRow, read_rows
-from ros2_cosim.dcp.description.slave_description import Causality, SlaveDescription, Variable
-from ros2_cosim.dcp.wire.enums import DataType
-from ros2_cosim.dcp.wire.errors import DescriptionError, PduError
-from ros2_cosim.dcp.wire.values import FLOATS, Value, encode_value
+from ros2_cosim.dcp.standard.enums import DataType
+from ros2_cosim.dcp.standard.errors import DescriptionError, PduError
+from ros2_cosim.dcp.standard.slave_description import Causality, SlaveDescription, Variable
+from ros2_cosim.dcp.standard.values import FLOATS, Value, encode_value
 
 _TIME: Final = "time"
 _STEP: Final = "step"

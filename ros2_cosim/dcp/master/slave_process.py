@@ -15,11 +15,11 @@ from contextlib import suppress
 from multiprocessing.connection import Connection
 
 from ros2_cosim.core.kernel.errors import CosimError
-from ros2_cosim.dcp.description.slave_description import SlaveDescription
 from ros2_cosim.dcp.slave.interfaces import SlaveOptions
 from ros2_cosim.dcp.slave.server import SlaveServer
 from ros2_cosim.dcp.slave.slave_model import SlaveModel
-from ros2_cosim.dcp.wire.errors import DcpError, DescriptionError
+from ros2_cosim.dcp.standard.errors import DcpError, DescriptionError
+from ros2_cosim.dcp.standard.slave_description import SlaveDescription
 
 #: A process whose slave is deregistered ends within this time [s], or is killed.
 _GRACE_S = 2.0

@@ -18,11 +18,11 @@ from ros2_cosim.core.sockets.endpoints import Listener, address_towards
 from ros2_cosim.core.sockets.peers import Senders
 from ros2_cosim.core.sockets.reactor import Reactor
 from ros2_cosim.dcp.master.remote import RemoteSlave
-from ros2_cosim.dcp.wire.accepted import AcceptedLinks
-from ros2_cosim.dcp.wire.enums import PduType, State, TransportProtocol
-from ros2_cosim.dcp.wire.errors import DcpError, DcpPeerLostError
-from ros2_cosim.dcp.wire.states import TRANSIENT
-from ros2_cosim.dcp.wire.transport import (
+from ros2_cosim.dcp.standard.accepted import AcceptedLinks
+from ros2_cosim.dcp.standard.enums import PduType, State, TransportProtocol
+from ros2_cosim.dcp.standard.errors import DcpError, DcpPeerLostError
+from ros2_cosim.dcp.standard.states import TRANSIENT
+from ros2_cosim.dcp.standard.transport import (
     TcpLink,
     datagrams,
     same_machine,

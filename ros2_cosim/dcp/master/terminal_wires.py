@@ -6,10 +6,10 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 
-from ros2_cosim.dcp.description.slave_description import Causality, SlaveDescription
 from ros2_cosim.dcp.fmi.terminals import FmuTerminal, matched, read_terminals
 from ros2_cosim.dcp.slave.c_source import SUFFIX
-from ros2_cosim.dcp.wire.errors import WiringError
+from ros2_cosim.dcp.standard.errors import WiringError
+from ros2_cosim.dcp.standard.slave_description import Causality, SlaveDescription
 
 
 def terminal_wires(

@@ -6,14 +6,14 @@ from __future__ import annotations
 from dataclasses import dataclass
 from fractions import Fraction
 
-from ros2_cosim.dcp.description.slave_description import (
+from ros2_cosim.dcp.standard.errors import WiringError
+from ros2_cosim.dcp.standard.slave_description import (
     Causality,
     SlaveDescription,
     Unit,
     Variable,
 )
-from ros2_cosim.dcp.wire.errors import WiringError
-from ros2_cosim.dcp.wire.values import convertible
+from ros2_cosim.dcp.standard.values import convertible
 
 
 @dataclass(frozen=True)

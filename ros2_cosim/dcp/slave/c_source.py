@@ -52,7 +52,7 @@ from ros2_cosim.core.documents.fmi2 import (
 )
 from ros2_cosim.core.documents.fmi3 import INCLUDED, MACHINE, FmiFormat, fmi_format
 from ros2_cosim.core.kernel.errors import ConfigurationError
-from ros2_cosim.dcp.wire.errors import DescriptionError
+from ros2_cosim.dcp.standard.errors import DescriptionError
 
 SUFFIX: Final = ".c"
 #: Name of the parameter that gets the communication step.

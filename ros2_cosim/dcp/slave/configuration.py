@@ -12,20 +12,20 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
 
-from ros2_cosim.dcp.description.properties import PropertyChecks
-from ros2_cosim.dcp.description.sizes import MAX_PDU_BYTES, largest_received
-from ros2_cosim.dcp.description.slave_description import (
+from ros2_cosim.dcp.slave.interfaces import Endpoint
+from ros2_cosim.dcp.standard.data_path import HEADER, InputPdu, OutputPdu
+from ros2_cosim.dcp.standard.enums import DataType, ErrorCode, LogLevel, LogMode, OpMode, Scope
+from ros2_cosim.dcp.standard.errors import PduError
+from ros2_cosim.dcp.standard.pdu import ADDRESS_SIZES, decode_address
+from ros2_cosim.dcp.standard.property_checks import PropertyChecks
+from ros2_cosim.dcp.standard.sizes import MAX_PDU_BYTES, largest_received
+from ros2_cosim.dcp.standard.slave_description import (
     Causality,
     SlaveDescription,
     Variable,
     element_count,
 )
-from ros2_cosim.dcp.slave.interfaces import Endpoint
-from ros2_cosim.dcp.wire.data_path import HEADER, InputPdu, OutputPdu
-from ros2_cosim.dcp.wire.enums import DataType, ErrorCode, LogLevel, LogMode, OpMode, Scope
-from ros2_cosim.dcp.wire.errors import PduError
-from ros2_cosim.dcp.wire.pdu import ADDRESS_SIZES, decode_address
-from ros2_cosim.dcp.wire.values import SIZED, SIZES, PayloadCodec, Value, converter, convertible
+from ros2_cosim.dcp.standard.values import SIZED, SIZES, PayloadCodec, Value, converter, convertible
 
 _OK = ErrorCode.NONE
 

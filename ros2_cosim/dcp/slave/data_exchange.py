@@ -9,19 +9,19 @@ from fractions import Fraction
 from typing import Any
 
 from ros2_cosim.core.documents.files import cause_of
-from ros2_cosim.dcp.description.data_report import TEMPLATE, log_arguments, tells_data
-from ros2_cosim.dcp.description.properties import DataWatch, PropertyChecks
-from ros2_cosim.dcp.description.slave_description import Causality, Variable
 from ros2_cosim.dcp.slave.configuration import Configuration
 from ros2_cosim.dcp.slave.interfaces import SlaveContext
 from ros2_cosim.dcp.slave.slave_model import StepInfo
 from ros2_cosim.dcp.slave.state_machine import StateMachine
-from ros2_cosim.dcp.wire.data_path import DataCounters, InputPdu, Missing, OutputPdu
-from ros2_cosim.dcp.wire.enums import ErrorCode, PduType, Scope, TransportProtocol
-from ros2_cosim.dcp.wire.errors import PduError, SlaveFault
-from ros2_cosim.dcp.wire.states import ALLOWED, INITIALIZATION, RUN
-from ros2_cosim.dcp.wire.ticks import TickPlan
-from ros2_cosim.dcp.wire.values import SIZED, Value
+from ros2_cosim.dcp.standard.data_path import DataCounters, InputPdu, Missing, OutputPdu
+from ros2_cosim.dcp.standard.data_report import TEMPLATE, log_arguments, tells_data
+from ros2_cosim.dcp.standard.enums import ErrorCode, PduType, Scope, TransportProtocol
+from ros2_cosim.dcp.standard.errors import PduError, SlaveFault
+from ros2_cosim.dcp.standard.property_checks import DataWatch, PropertyChecks
+from ros2_cosim.dcp.standard.slave_description import Causality, Variable
+from ros2_cosim.dcp.standard.states import ALLOWED, INITIALIZATION, RUN
+from ros2_cosim.dcp.standard.ticks import TickPlan
+from ros2_cosim.dcp.standard.values import SIZED, Value
 
 logger = logging.getLogger(__name__)
 

@@ -9,9 +9,12 @@ from dataclasses import dataclass, fields, replace
 from fractions import Fraction
 from typing import Any
 
-from ros2_cosim.dcp.description.data_report import CATEGORY as DATA_CATEGORY
-from ros2_cosim.dcp.description.data_report import TEMPLATE as DATA_TEMPLATE
-from ros2_cosim.dcp.description.slave_description import (
+from ros2_cosim.dcp.slave.slave_model import Declaration, SlaveModel
+from ros2_cosim.dcp.standard.data_report import CATEGORY as DATA_CATEGORY
+from ros2_cosim.dcp.standard.data_report import TEMPLATE as DATA_TEMPLATE
+from ros2_cosim.dcp.standard.enums import LogLevel, OpMode
+from ros2_cosim.dcp.standard.errors import DescriptionError
+from ros2_cosim.dcp.standard.slave_description import (
     TCP_MAX_PDU_SIZE,
     UDP_MAX_PDU_SIZE,
     ZEROS,
@@ -30,10 +33,7 @@ from ros2_cosim.dcp.description.slave_description import (
     Unit,
     Variable,
 )
-from ros2_cosim.dcp.description.write import description_bytes
-from ros2_cosim.dcp.slave.slave_model import Declaration, SlaveModel
-from ros2_cosim.dcp.wire.enums import LogLevel, OpMode
-from ros2_cosim.dcp.wire.errors import DescriptionError
+from ros2_cosim.dcp.standard.write_description import description_bytes
 
 _TYPE_FIELDS = {f.name for f in fields(TypeAttributes)}
 _NAMESPACE = uuid_module.UUID("6f3c1a52-58a5-5d0c-9c1c-0d3f4b1f7a10")

@@ -23,7 +23,6 @@ from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
-from ros2_cosim.dcp.description.slave_description import Causality, SlaveDescription
 from ros2_cosim.dcp.fmi.apart import ApartRuntime
 from ros2_cosim.dcp.fmi.interface_type import InterfaceType
 from ros2_cosim.dcp.fmi.runtime import FmuPlace, Runtime
@@ -35,9 +34,10 @@ from ros2_cosim.dcp.slave.fmu_description import (
     read_fmu,
 )
 from ros2_cosim.dcp.slave.slave_model import SlaveModel, StepInfo
-from ros2_cosim.dcp.wire.enums import OpMode
-from ros2_cosim.dcp.wire.errors import DescriptionError, SlaveFault
-from ros2_cosim.dcp.wire.values import Value
+from ros2_cosim.dcp.standard.enums import OpMode
+from ros2_cosim.dcp.standard.errors import DescriptionError, SlaveFault
+from ros2_cosim.dcp.standard.slave_description import Causality, SlaveDescription
+from ros2_cosim.dcp.standard.values import Value
 
 _PARAMETERS = (Causality.PARAMETER, Causality.STRUCTURAL)
 Slots = dict[FmuPlace, list[FmuVariable]]

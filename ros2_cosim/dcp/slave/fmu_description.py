@@ -18,17 +18,6 @@ from typing import Any, NamedTuple
 
 from ros2_cosim.core.documents.archives import opened_archive
 from ros2_cosim.core.documents.one_line import one_line
-from ros2_cosim.dcp.description.attributes import BASE_UNITS
-from ros2_cosim.dcp.description.slave_description import (
-    Causality,
-    Dimension,
-    DisplayUnit,
-    NonRealTime,
-    SlaveDescription,
-    TypeAttributes,
-    Unit,
-    Variable,
-)
 from ros2_cosim.dcp.fmi.completion import complete
 from ros2_cosim.dcp.fmi.interface_type import (
     InterfaceType,
@@ -40,9 +29,20 @@ from ros2_cosim.dcp.fmi.interface_type import (
 from ros2_cosim.dcp.fmi.runtime import CLOCK, FmuPlace
 from ros2_cosim.dcp.slave.c_source import MAX_ELEMENTS, SUFFIX, fmu_content, require_compiler
 from ros2_cosim.dcp.slave.declare import DEFAULT_MODES, describe
-from ros2_cosim.dcp.wire.enums import DataType, OpMode
-from ros2_cosim.dcp.wire.errors import DescriptionError
-from ros2_cosim.dcp.wire.values import FLOATS
+from ros2_cosim.dcp.standard.attributes import BASE_UNITS
+from ros2_cosim.dcp.standard.enums import DataType, OpMode
+from ros2_cosim.dcp.standard.errors import DescriptionError
+from ros2_cosim.dcp.standard.slave_description import (
+    Causality,
+    Dimension,
+    DisplayUnit,
+    NonRealTime,
+    SlaveDescription,
+    TypeAttributes,
+    Unit,
+    Variable,
+)
+from ros2_cosim.dcp.standard.values import FLOATS
 
 FMU_STEP = Fraction(1, 100)
 """Seconds per resolution of an FMU, if neither the user nor the FMU names one."""

@@ -11,11 +11,11 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, Protocol
 
-from ros2_cosim.dcp.description.properties import Check
-from ros2_cosim.dcp.description.slave_description import SlaveDescription
 from ros2_cosim.dcp.slave.log import SlaveLog
 from ros2_cosim.dcp.slave.slave_model import SlaveModel
-from ros2_cosim.dcp.wire.data_path import Missing
+from ros2_cosim.dcp.standard.data_path import Missing
+from ros2_cosim.dcp.standard.property_checks import Check
+from ros2_cosim.dcp.standard.slave_description import SlaveDescription
 
 
 @dataclass(frozen=True)

@@ -11,13 +11,13 @@ from typing import Any
 
 from ros2_cosim.core.kernel.errors import ConfigurationError
 from ros2_cosim.core.kernel.loading import load_module, search_also
-from ros2_cosim.dcp.description.read import read_description
-from ros2_cosim.dcp.description.slave_description import SlaveDescription
 from ros2_cosim.dcp.fmi.interface_type import InterfaceType
 from ros2_cosim.dcp.slave.declare import DEFAULT_MODES, describe
 from ros2_cosim.dcp.slave.slave_model import SlaveModel
-from ros2_cosim.dcp.wire.enums import OpMode
-from ros2_cosim.dcp.wire.errors import DescriptionError
+from ros2_cosim.dcp.standard.enums import OpMode
+from ros2_cosim.dcp.standard.errors import DescriptionError
+from ros2_cosim.dcp.standard.read_description import read_description
+from ros2_cosim.dcp.standard.slave_description import SlaveDescription
 
 MODEL_STEP = Fraction(1, 1000)
 """Seconds per resolution of a Python model, if none is given."""

@@ -8,10 +8,10 @@ from collections import deque
 from collections.abc import Callable
 from typing import Any
 
-from ros2_cosim.dcp.description.slave_description import SlaveDescription
-from ros2_cosim.dcp.wire.enums import LogMode
-from ros2_cosim.dcp.wire.errors import PduError
-from ros2_cosim.dcp.wire.pdu import encode_log_arguments
+from ros2_cosim.dcp.standard.enums import LogMode
+from ros2_cosim.dcp.standard.errors import PduError
+from ros2_cosim.dcp.standard.pdu import encode_log_arguments
+from ros2_cosim.dcp.standard.slave_description import SlaveDescription
 
 _ENTRY = struct.Struct("<qB")
 MAX_STORED = 10_000

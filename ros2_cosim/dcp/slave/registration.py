@@ -11,7 +11,7 @@ from fractions import Fraction
 from typing import Any
 
 from ros2_cosim.dcp.slave.interfaces import SlaveTransport
-from ros2_cosim.dcp.wire.enums import PduType, State
+from ros2_cosim.dcp.standard.enums import PduType, State
 
 _ACK = struct.Struct("<BHB")
 _NACK = struct.Struct("<BHBHH")

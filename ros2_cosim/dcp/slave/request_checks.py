@@ -3,11 +3,11 @@
 
 from __future__ import annotations
 
-from ros2_cosim.dcp.description.slave_description import Capabilities
 from ros2_cosim.dcp.slave.configuration import Configuration, address_length
-from ros2_cosim.dcp.wire.enums import ErrorCode, OpMode, PduType, State
-from ros2_cosim.dcp.wire.pdu import LAYOUTS
-from ros2_cosim.dcp.wire.states import ALLOWED, ERROR, RUN, TRANSIENT
+from ros2_cosim.dcp.standard.enums import ErrorCode, OpMode, PduType, State
+from ros2_cosim.dcp.standard.pdu import LAYOUTS
+from ros2_cosim.dcp.standard.slave_description import Capabilities
+from ros2_cosim.dcp.standard.states import ALLOWED, ERROR, RUN, TRANSIENT
 
 _P = PduType
 _NETWORK_PART = {_P.CFG_target_network_information: 0, _P.CFG_source_network_information: 1}

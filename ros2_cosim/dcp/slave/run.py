@@ -11,9 +11,9 @@ from ros2_cosim.dcp.slave.configuration import Configuration
 from ros2_cosim.dcp.slave.data_exchange import DataExchange
 from ros2_cosim.dcp.slave.interfaces import SlaveContext
 from ros2_cosim.dcp.slave.state_machine import StateMachine
-from ros2_cosim.dcp.wire.enums import ErrorCode, OpMode, State
-from ros2_cosim.dcp.wire.states import RUN
-from ros2_cosim.dcp.wire.ticks import TickPlan
+from ros2_cosim.dcp.standard.enums import ErrorCode, OpMode, State
+from ros2_cosim.dcp.standard.states import RUN
+from ros2_cosim.dcp.standard.ticks import TickPlan
 
 
 class SlaveRun:

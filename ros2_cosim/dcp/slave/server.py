@@ -18,14 +18,14 @@ from typing import Any
 from ros2_cosim.core.kernel.time import SECOND
 from ros2_cosim.core.sockets.brief_waits import DIALOGUE_NS
 from ros2_cosim.core.sockets.reactor import Reactor
-from ros2_cosim.dcp.description.read import read_description
-from ros2_cosim.dcp.description.slave_description import SlaveDescription
 from ros2_cosim.dcp.slave.interfaces import SlaveOptions
 from ros2_cosim.dcp.slave.slave import Slave
 from ros2_cosim.dcp.slave.slave_model import SlaveModel
 from ros2_cosim.dcp.slave.sockets import SlaveSockets
-from ros2_cosim.dcp.wire.enums import ErrorCode, State
-from ros2_cosim.dcp.wire.errors import DcpPeerLostError
+from ros2_cosim.dcp.standard.enums import ErrorCode, State
+from ros2_cosim.dcp.standard.errors import DcpPeerLostError
+from ros2_cosim.dcp.standard.read_description import read_description
+from ros2_cosim.dcp.standard.slave_description import SlaveDescription
 
 logger = logging.getLogger("ros2_cosim.dcp.slave")
 

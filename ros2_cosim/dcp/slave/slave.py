@@ -13,8 +13,6 @@ from fractions import Fraction
 from typing import Any
 
 from ros2_cosim.core.documents.files import cause_of
-from ros2_cosim.dcp.description.properties import PropertyChecks
-from ros2_cosim.dcp.description.slave_description import Causality, SlaveDescription
 from ros2_cosim.dcp.slave.configuration import Configuration
 from ros2_cosim.dcp.slave.data_exchange import DataExchange
 from ros2_cosim.dcp.slave.interfaces import SlaveContext, SlaveHost, SlaveOptions, SlaveTransport
@@ -24,11 +22,13 @@ from ros2_cosim.dcp.slave.request_checks import length_fits, state_code, support
 from ros2_cosim.dcp.slave.run import SlaveRun
 from ros2_cosim.dcp.slave.slave_model import SlaveModel
 from ros2_cosim.dcp.slave.state_machine import StateMachine
-from ros2_cosim.dcp.wire.data_path import DataCounters
-from ros2_cosim.dcp.wire.enums import ErrorCode, OpMode, PduType, State
-from ros2_cosim.dcp.wire.pdu import LAYOUTS
-from ros2_cosim.dcp.wire.states import NORMAL_OPERATION, STOPPABLE
-from ros2_cosim.dcp.wire.ticks import TickPlan
+from ros2_cosim.dcp.standard.data_path import DataCounters
+from ros2_cosim.dcp.standard.enums import ErrorCode, OpMode, PduType, State
+from ros2_cosim.dcp.standard.pdu import LAYOUTS
+from ros2_cosim.dcp.standard.property_checks import PropertyChecks
+from ros2_cosim.dcp.standard.slave_description import Causality, SlaveDescription
+from ros2_cosim.dcp.standard.states import NORMAL_OPERATION, STOPPABLE
+from ros2_cosim.dcp.standard.ticks import TickPlan
 
 _STATE_ACK = struct.Struct("<BHBB")
 _ERROR_ACK = struct.Struct("<BHBH")

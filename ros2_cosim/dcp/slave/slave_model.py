@@ -12,7 +12,7 @@ Example::
             self.y = self.k * self.u
 
 Callbacks run between two PDUs, one at a time; an exception sends the slave to its
-error state (raise :class:`~ros2_cosim.dcp.wire.errors.SlaveFault` to choose the error code).
+error state (raise :class:`~ros2_cosim.dcp.standard.errors.SlaveFault` to choose the error code).
 """
 
 from __future__ import annotations
@@ -21,16 +21,16 @@ from collections.abc import Callable, Mapping, Sequence
 from fractions import Fraction
 from typing import Any, NamedTuple
 
-from ros2_cosim.dcp.description.slave_description import (
+from ros2_cosim.dcp.standard.enums import DataType
+from ros2_cosim.dcp.standard.errors import DescriptionError
+from ros2_cosim.dcp.standard.slave_description import (
     Causality,
     SlaveDescription,
     element_count,
     resized,
     start_value,
 )
-from ros2_cosim.dcp.wire.enums import DataType
-from ros2_cosim.dcp.wire.errors import DescriptionError
-from ros2_cosim.dcp.wire.values import Value
+from ros2_cosim.dcp.standard.values import Value
 
 
 class StepInfo(NamedTuple):

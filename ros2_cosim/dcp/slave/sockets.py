@@ -14,14 +14,14 @@ from ros2_cosim.core.documents.files import cause_of
 from ros2_cosim.core.sockets.endpoints import Listener, is_local
 from ros2_cosim.core.sockets.peers import Senders
 from ros2_cosim.core.sockets.reactor import Descriptor, Reactor
-from ros2_cosim.dcp.description.sizes import largest_received
-from ros2_cosim.dcp.description.slave_description import SlaveDescription
 from ros2_cosim.dcp.slave.interfaces import Endpoint
 from ros2_cosim.dcp.slave.slave import Slave
-from ros2_cosim.dcp.wire.accepted import MAX_CONNECTIONS, AcceptedLinks
-from ros2_cosim.dcp.wire.enums import ErrorCode, PduType, TransportProtocol
-from ros2_cosim.dcp.wire.errors import DcpPeerLostError
-from ros2_cosim.dcp.wire.transport import (
+from ros2_cosim.dcp.standard.accepted import MAX_CONNECTIONS, AcceptedLinks
+from ros2_cosim.dcp.standard.enums import ErrorCode, PduType, TransportProtocol
+from ros2_cosim.dcp.standard.errors import DcpPeerLostError
+from ros2_cosim.dcp.standard.sizes import largest_received
+from ros2_cosim.dcp.standard.slave_description import SlaveDescription
+from ros2_cosim.dcp.standard.transport import (
     TcpLink,
     datagrams,
     send_datagrams,

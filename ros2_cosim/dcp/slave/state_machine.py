@@ -10,9 +10,9 @@ from typing import Any
 from ros2_cosim.core.kernel.loading import line_of
 from ros2_cosim.dcp.slave.interfaces import SlaveContext
 from ros2_cosim.dcp.slave.registration import Registration
-from ros2_cosim.dcp.wire.enums import ErrorCode, State, code_name
-from ros2_cosim.dcp.wire.errors import SlaveFault
-from ros2_cosim.dcp.wire.states import ERROR, NORMAL_OPERATION, RUN
+from ros2_cosim.dcp.standard.enums import ErrorCode, State, code_name
+from ros2_cosim.dcp.standard.errors import SlaveFault
+from ros2_cosim.dcp.standard.states import ERROR, NORMAL_OPERATION, RUN
 
 logger = logging.getLogger("ros2_cosim.dcp.slave")
 

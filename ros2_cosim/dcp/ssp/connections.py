@@ -7,11 +7,11 @@ from collections.abc import Mapping
 from typing import Any, NamedTuple
 
 from ros2_cosim.core.kernel.errors import ConfigurationError
-from ros2_cosim.dcp.description.slave_description import Unit
 from ros2_cosim.dcp.ssp.conversions import NONE, Conversion, between, transformation
 from ros2_cosim.dcp.ssp.fmus import Fmu
 from ros2_cosim.dcp.ssp.package import below, place_of
 from ros2_cosim.dcp.ssp.structure import Connector, Declared, Path, SystemElement
+from ros2_cosim.dcp.standard.slave_description import Unit
 
 #: Kinds of connectors of an element that give values to others in its system; the kinds of a
 #: system's own connectors are the other way round.

@@ -8,9 +8,9 @@ from typing import Any, NamedTuple
 
 from ros2_cosim.core.documents.fmi2 import base_unit
 from ros2_cosim.core.kernel.errors import ConfigurationError
-from ros2_cosim.dcp.description.slave_description import Unit
 from ros2_cosim.dcp.ssp.package import child, children, place_of
 from ros2_cosim.dcp.ssp.structure import number, whole
+from ros2_cosim.dcp.standard.slave_description import Unit
 
 _TABLES = (
     "BooleanMappingTransformation",

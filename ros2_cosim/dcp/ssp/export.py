@@ -23,7 +23,6 @@ from ros2_cosim.core.scenario.scenario_error import ScenarioError
 from ros2_cosim.core.scenario.schema import InputSettings, ParticipantSettings, Scenario
 from ros2_cosim.dcp.bridge.mapping import parse_source
 from ros2_cosim.dcp.bridge.participant import CoupledSlaveSettings, MasterParameters
-from ros2_cosim.dcp.description.slave_description import Causality
 from ros2_cosim.dcp.master.order import Stepping
 from ros2_cosim.dcp.slave.c_source import fmu_content
 from ros2_cosim.dcp.ssp.conversions import Conversion
@@ -31,8 +30,9 @@ from ros2_cosim.dcp.ssp.fmus import INTERFACES, Fmu
 from ros2_cosim.dcp.ssp.fmus import read as read_fmu
 from ros2_cosim.dcp.ssp.package import SSD, STRUCTURE, VERSIONS
 from ros2_cosim.dcp.ssp.scenario import ANNOTATION, ANNOTATION_SPACE
-from ros2_cosim.dcp.wire.enums import DataType
-from ros2_cosim.dcp.wire.values import FLOATS
+from ros2_cosim.dcp.standard.enums import DataType
+from ros2_cosim.dcp.standard.slave_description import Causality
+from ros2_cosim.dcp.standard.values import FLOATS
 
 _SPACE: Final = "http://ssp-standard.org/SSP1/SystemStructure"
 _SPACES: Final = {

@@ -9,7 +9,6 @@ from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
-from ros2_cosim.dcp.description.slave_description import Causality, Resolution, Unit
 from ros2_cosim.dcp.fmi.interface_type import InterfaceType
 from ros2_cosim.dcp.slave.fmu_description import (
     FmuVariable,
@@ -17,7 +16,8 @@ from ros2_cosim.dcp.slave.fmu_description import (
     fmu_variables,
     read_fmu,
 )
-from ros2_cosim.dcp.wire.enums import DataType
+from ros2_cosim.dcp.standard.enums import DataType
+from ros2_cosim.dcp.standard.slave_description import Causality, Resolution, Unit
 
 _MESSAGES: Mapping[DataType, str] = {
     **{DataType[f"float{bits}"]: f"Float{bits}" for bits in (32, 64)},

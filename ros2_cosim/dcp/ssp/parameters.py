@@ -12,7 +12,6 @@ from sys import float_info
 from typing import Any, NamedTuple
 
 from ros2_cosim.core.kernel.errors import ConfigurationError
-from ros2_cosim.dcp.description.slave_description import Unit
 from ros2_cosim.dcp.ssp.conversions import NONE, Conversion, between, transformation
 from ros2_cosim.dcp.ssp.fmus import Fmu
 from ros2_cosim.dcp.ssp.package import (
@@ -26,9 +25,10 @@ from ros2_cosim.dcp.ssp.package import (
     place_of,
 )
 from ros2_cosim.dcp.ssp.structure import TYPES, Declared, Path, SystemElement, declared_in, text
-from ros2_cosim.dcp.wire.enums import DataType
-from ros2_cosim.dcp.wire.errors import PduError
-from ros2_cosim.dcp.wire.values import FLOATS, SIZED, Value, encode_value
+from ros2_cosim.dcp.standard.enums import DataType
+from ros2_cosim.dcp.standard.errors import PduError
+from ros2_cosim.dcp.standard.slave_description import Unit
+from ros2_cosim.dcp.standard.values import FLOATS, SIZED, Value, encode_value
 
 _TYPES_OF = {
     SSV: "application/x-ssp-parameter-set",

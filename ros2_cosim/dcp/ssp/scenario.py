@@ -20,7 +20,6 @@ from typing import Any, Final, NamedTuple
 from ros2_cosim.core.kernel.errors import ConfigurationError
 from ros2_cosim.core.kernel.time import format_ns
 from ros2_cosim.core.scenario.scenario_error import ScenarioError
-from ros2_cosim.dcp.description.slave_description import Causality, Variable
 from ros2_cosim.dcp.fmi.interface_type import InterfaceType
 from ros2_cosim.dcp.ssp.connections import ConnectedSource, Connections
 from ros2_cosim.dcp.ssp.fmus import INTERFACES, Fmu
@@ -28,7 +27,8 @@ from ros2_cosim.dcp.ssp.fmus import read as read_fmu
 from ros2_cosim.dcp.ssp.package import Package, child, place_of
 from ros2_cosim.dcp.ssp.parameters import Given, bound_values, fitting
 from ros2_cosim.dcp.ssp.structure import Path, SystemElement, declared_in, number, read_system
-from ros2_cosim.dcp.wire.values import FLOATS, SIZED
+from ros2_cosim.dcp.standard.slave_description import Causality, Variable
+from ros2_cosim.dcp.standard.values import FLOATS, SIZED
 
 #: Type and namespace of the annotation with a step size, of the Open Simulation Platform: source
 #: repository open-simulation-platform/libcosim, tests/data/ssp/OSPAnnotations.xsd.

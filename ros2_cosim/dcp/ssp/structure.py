@@ -9,9 +9,9 @@ from math import inf, isfinite
 from typing import Any, NamedTuple
 
 from ros2_cosim.core.kernel.errors import ConfigurationError
-from ros2_cosim.dcp.description.attributes import BASE_UNITS
-from ros2_cosim.dcp.description.slave_description import Unit
 from ros2_cosim.dcp.ssp.package import below, child, children, name_of, place_of
+from ros2_cosim.dcp.standard.attributes import BASE_UNITS
+from ros2_cosim.dcp.standard.slave_description import Unit
 
 Path = tuple[str, ...]
 """Names of the elements that lead to one, from the root system, which has none."""

@@ -15,8 +15,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from ros2_cosim.dcp.wire.errors import CaptureError
-from ros2_cosim.dcp.wire.pdu import LAYOUTS
+from ros2_cosim.dcp.standard.errors import CaptureError
+from ros2_cosim.dcp.standard.pdu import LAYOUTS
 
 MAX_STREAM_PDU = 1 << 20
 MAX_GAP_SEGMENTS = 256

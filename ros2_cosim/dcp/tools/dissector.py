@@ -11,7 +11,7 @@ from enum import IntEnum
 from typing import Final
 
 from ros2_cosim.core.documents.installed import package_text
-from ros2_cosim.dcp.wire.enums import (
+from ros2_cosim.dcp.standard.enums import (
     DataType,
     ErrorCode,
     LogLevel,
@@ -22,8 +22,8 @@ from ros2_cosim.dcp.wire.enums import (
     State,
     TransportProtocol,
 )
-from ros2_cosim.dcp.wire.pdu import FIELD_CODES, LAYOUTS
-from ros2_cosim.dcp.wire.values import SIZES
+from ros2_cosim.dcp.standard.pdu import FIELD_CODES, LAYOUTS
+from ros2_cosim.dcp.standard.values import SIZES
 
 _MARK = "--@TABLES@\n"
 #: What the numbers of a field mean.

@@ -16,11 +16,11 @@ from functools import partial
 from ros2_cosim.core.sockets.endpoints import address_towards, open_listener
 from ros2_cosim.core.sockets.peers import ADMISSION, Senders
 from ros2_cosim.core.sockets.reactor import Reactor
+from ros2_cosim.dcp.standard.enums import PduType, TransportProtocol
+from ros2_cosim.dcp.standard.errors import DcpPeerLostError
+from ros2_cosim.dcp.standard.pdu import LAYOUTS, decode_address, encode_address
+from ros2_cosim.dcp.standard.transport import TcpLink, tcp_connect, udp_socket
 from ros2_cosim.dcp.tools.capture import Captured
-from ros2_cosim.dcp.wire.enums import PduType, TransportProtocol
-from ros2_cosim.dcp.wire.errors import DcpPeerLostError
-from ros2_cosim.dcp.wire.pdu import LAYOUTS, decode_address, encode_address
-from ros2_cosim.dcp.wire.transport import TcpLink, tcp_connect, udp_socket
 
 Address = tuple[str, int]
 _P = PduType

@@ -11,12 +11,12 @@ from collections.abc import Iterable
 from typing import TextIO
 
 from ros2_cosim.core.documents.files import cause_of
+from ros2_cosim.dcp.standard.enums import DataType, PduType
+from ros2_cosim.dcp.standard.errors import PduError, WiringError
+from ros2_cosim.dcp.standard.pdu import Pdu, decode, decode_address
+from ros2_cosim.dcp.standard.values import decode_value
 from ros2_cosim.dcp.tools.capture import Captured, is_pdu
 from ros2_cosim.dcp.tools.proxy import Proxy
-from ros2_cosim.dcp.wire.enums import DataType, PduType
-from ros2_cosim.dcp.wire.errors import PduError, WiringError
-from ros2_cosim.dcp.wire.pdu import Pdu, decode, decode_address
-from ros2_cosim.dcp.wire.values import decode_value
 
 _ADDRESSED = (
     PduType.CFG_target_network_information,

@@ -15,11 +15,11 @@ from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass, field
 
 from ros2_cosim.core.kernel.errors import CosimError
-from ros2_cosim.dcp.description.slave_description import SlaveDescription
+from ros2_cosim.dcp.standard.enums import TransportProtocol
+from ros2_cosim.dcp.standard.errors import DcpPeerLostError, WiringError
+from ros2_cosim.dcp.standard.slave_description import SlaveDescription
 from ros2_cosim.dcp.tools.tester_session import TesterSession
 from ros2_cosim.dcp.tools.tester_steps import PROCEDURES, Procedure
-from ros2_cosim.dcp.wire.enums import TransportProtocol
-from ros2_cosim.dcp.wire.errors import DcpPeerLostError, WiringError
 
 PASSED, FAILED, SKIPPED = "passed", "failed", "skipped"
 

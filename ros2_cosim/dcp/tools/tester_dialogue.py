@@ -13,10 +13,10 @@ from ros2_cosim.core.kernel.time import SECOND
 from ros2_cosim.core.sockets.endpoints import address_towards, open_listener
 from ros2_cosim.core.sockets.peers import ADMISSION, Senders
 from ros2_cosim.core.sockets.reactor import Reactor
-from ros2_cosim.dcp.wire.enums import PduType, TransportProtocol
-from ros2_cosim.dcp.wire.errors import DcpError, DcpPeerLostError, PduError
-from ros2_cosim.dcp.wire.pdu import Pdu, decode
-from ros2_cosim.dcp.wire.transport import MAX_DATAGRAM, TcpLink, tcp_connect, udp_socket
+from ros2_cosim.dcp.standard.enums import PduType, TransportProtocol
+from ros2_cosim.dcp.standard.errors import DcpError, DcpPeerLostError, PduError
+from ros2_cosim.dcp.standard.pdu import Pdu, decode
+from ros2_cosim.dcp.standard.transport import MAX_DATAGRAM, TcpLink, tcp_connect, udp_socket
 
 _P = PduType
 _UDP = TransportProtocol.UDP_IPv4

@@ -9,18 +9,18 @@ from contextlib import suppress
 from typing import Any
 
 from ros2_cosim.core.kernel.errors import CosimError
-from ros2_cosim.dcp.description.slave_description import (
+from ros2_cosim.dcp.standard.enums import ErrorCode, OpMode, PduType, State, TransportProtocol
+from ros2_cosim.dcp.standard.pdu import LAYOUTS, Pdu, encode_address
+from ros2_cosim.dcp.standard.slave_description import (
     Causality,
     Resolution,
     SlaveDescription,
     element_count,
     start_value,
 )
+from ros2_cosim.dcp.standard.states import STOPPABLE
+from ros2_cosim.dcp.standard.values import PayloadCodec
 from ros2_cosim.dcp.tools.tester_dialogue import Deviation, Dialogue
-from ros2_cosim.dcp.wire.enums import ErrorCode, OpMode, PduType, State, TransportProtocol
-from ros2_cosim.dcp.wire.pdu import LAYOUTS, Pdu, encode_address
-from ros2_cosim.dcp.wire.states import STOPPABLE
-from ros2_cosim.dcp.wire.values import PayloadCodec
 
 _P = PduType
 SLAVE_ID = 1

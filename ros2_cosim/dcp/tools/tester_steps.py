@@ -11,11 +11,11 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from ros2_cosim.dcp.description.slave_description import Causality, SlaveDescription
+from ros2_cosim.dcp.standard.enums import DataType, ErrorCode, OpMode, PduType, State
+from ros2_cosim.dcp.standard.slave_description import Causality, SlaveDescription
+from ros2_cosim.dcp.standard.values import convertible, encode_value
 from ros2_cosim.dcp.tools.tester_dialogue import Deviation
 from ros2_cosim.dcp.tools.tester_session import INPUTS, OUTPUTS, SLAVE_ID, TesterSession
-from ros2_cosim.dcp.wire.enums import DataType, ErrorCode, OpMode, PduType, State
-from ros2_cosim.dcp.wire.values import convertible, encode_value
 
 _P, _S, _E = PduType, State, ErrorCode
 _UNKNOWN_VR = 2**63 + 12345

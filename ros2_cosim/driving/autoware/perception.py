@@ -24,9 +24,8 @@ from ros2_cosim.core.messages.records import (
 )
 from ros2_cosim.core.scene.simulator import SETTLE_TICKS
 from ros2_cosim.driving.seams.message_parts import MessageParts
-from ros2_cosim.world.geometry import frames
-from ros2_cosim.world.road import RoadNetwork
-from ros2_cosim.world.road.traffic_lights import LightPhases
+from ros2_cosim.world.map import RoadNetwork, frames
+from ros2_cosim.world.map.traffic_lights import LightPhases
 
 _PACKAGE: Final = "autoware_perception_msgs/msg/"
 #: Of poses and twists, as the planning simulator's of a position.

@@ -13,7 +13,7 @@ from ros2_cosim.core.kernel.errors import ConfigurationError
 from ros2_cosim.core.kernel.participant import ModelContext
 from ros2_cosim.core.messages.records import Acceleration, Odometry
 from ros2_cosim.core.scene.scene import DEFAULT_DYNAMICS, scene_settings
-from ros2_cosim.world.geometry import frames
+from ros2_cosim.world.map import frames
 from ros2_cosim.world.vehicle import VEHICLES, VehicleParameters
 
 

@@ -40,7 +40,7 @@ from ros2_cosim.driving.autoware.rear_axle import (
 from ros2_cosim.driving.autoware.steering_column import SteeringColumn
 from ros2_cosim.driving.seams.message_parts import MessageParts
 from ros2_cosim.driving.seams.sensing import OdometryParameters, ToOdometry
-from ros2_cosim.world.geometry.scene import scene_road
+from ros2_cosim.world.map.scene import scene_road
 
 #: Variances of the planning simulator, of a position [m^2] and of accelerations [m^2/s^4].
 _POSITION, _ACCELERATION = 1e-4, 1e-3

@@ -27,12 +27,6 @@ from ros2_cosim.core.messages.field_paths import (
 )
 from ros2_cosim.dcp.bridge.mapping import MappedSource, parse_source
 from ros2_cosim.dcp.bridge.units import conversion
-from ros2_cosim.dcp.description.slave_description import (
-    Causality,
-    SlaveDescription,
-    Variable,
-    element_count,
-)
 from ros2_cosim.dcp.fmi.interface_type import InterfaceType, can_save_state, steps_vary
 from ros2_cosim.dcp.slave.fmu import FmuSlave
 from ros2_cosim.dcp.slave.fmu_description import (
@@ -42,8 +36,14 @@ from ros2_cosim.dcp.slave.fmu_description import (
     read_fmu,
     require_platform,
 )
-from ros2_cosim.dcp.wire.enums import DataType
-from ros2_cosim.dcp.wire.values import FLOATS, SIZED, Value
+from ros2_cosim.dcp.standard.enums import DataType
+from ros2_cosim.dcp.standard.slave_description import (
+    Causality,
+    SlaveDescription,
+    Variable,
+    element_count,
+)
+from ros2_cosim.dcp.standard.values import FLOATS, SIZED, Value
 from ros2_cosim.driving.controllers.file_law import FileLaw
 from ros2_cosim.driving.controllers.measurement import UNITS, Measurement
 from ros2_cosim.driving.controllers.registry import PEERS

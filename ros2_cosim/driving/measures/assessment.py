@@ -18,7 +18,7 @@ from ros2_cosim.core.documents.settings import Number, Section
 from ros2_cosim.driving.measures.acc_envelope import AccEnvelope
 from ros2_cosim.driving.measures.avoidable import SHADOW_PARTS, AvoidableContacts
 from ros2_cosim.driving.measures.euro_ncap import euro_ncap_share
-from ros2_cosim.world.geometry.encounters import (
+from ros2_cosim.world.map.encounters import (
     Encounters,
     Extreme,
     MovingBox,
@@ -27,8 +27,8 @@ from ros2_cosim.world.geometry.encounters import (
     encounter,
     time_headway,
 )
-from ros2_cosim.world.geometry.lane_frame import LaneGeometry
-from ros2_cosim.world.geometry.post_encroachment import POST_ENCROACHMENT_PARTS, PostEncroachment
+from ros2_cosim.world.map.lane_frame import LaneGeometry
+from ros2_cosim.world.map.post_encroachment import POST_ENCROACHMENT_PARTS, PostEncroachment
 
 #: A vehicle brakes from this mean deceleration between two looks, and until it is below the other
 #: one [m/s^2]; class estimate.

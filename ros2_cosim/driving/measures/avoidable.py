@@ -11,8 +11,8 @@ from __future__ import annotations
 from typing import Final
 
 from ros2_cosim.driving.controllers.reference_drivers import CarefulDriver, DriverSight
-from ros2_cosim.world.geometry.encounters import MovingBox
-from ros2_cosim.world.geometry.lane_frame import LaneGeometry, seen_ahead
+from ros2_cosim.world.map.encounters import MovingBox
+from ros2_cosim.world.map.lane_frame import LaneGeometry, seen_ahead
 
 #: Between the centres of two lanes [m]; class estimate.
 LANE: Final = 3.5

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The one measure of what is in the way (``world/geometry/encounters.py``), over a recorded run.
+"""The one measure of what is in the way (``world/map/encounters.py``), over a recorded run.
 
 It looks when the referee has looked, at the same road users, and so finds the referee's values.
 Without a referee it looks every ``PERIOD``, and without a platoon at all vehicles of the scene.
@@ -22,7 +22,7 @@ from ros2_cosim.core.messages.records import Odometry, PlatoonStatus, RoadUsers,
 from ros2_cosim.core.record.bag_reader import read_bag, topic_types
 from ros2_cosim.core.record.series import Series
 from ros2_cosim.core.scene.scene import scene_settings
-from ros2_cosim.world.geometry.encounters import (
+from ros2_cosim.world.map.encounters import (
     LONGEST_TTC,
     Encounters,
     Extreme,
@@ -30,12 +30,12 @@ from ros2_cosim.world.geometry.encounters import (
     Surroundings,
     time_headway,
 )
-from ros2_cosim.world.geometry.lane_boxes import LaneBoxes
-from ros2_cosim.world.geometry.lane_frame import heading_of
-from ros2_cosim.world.geometry.movers import Movers, name_of, traffic_name
-from ros2_cosim.world.geometry.post_encroachment import STEP, PostEncroachment, RecordedBox
-from ros2_cosim.world.geometry.scene import scene_boxes, scene_vehicles
-from ros2_cosim.world.geometry.vehicle_info import VehicleInfo
+from ros2_cosim.world.map.lane_boxes import LaneBoxes
+from ros2_cosim.world.map.lane_frame import heading_of
+from ros2_cosim.world.map.movers import Movers, name_of, traffic_name
+from ros2_cosim.world.map.post_encroachment import STEP, PostEncroachment, RecordedBox
+from ros2_cosim.world.map.scene import scene_boxes, scene_vehicles
+from ros2_cosim.world.map.vehicle_info import VehicleInfo
 
 #: Between two looks of a run without a referee [ns].
 PERIOD: Final = 100_000_000

@@ -16,7 +16,7 @@ from ros2_cosim.driving.openscenario.story import Synchronize, Where
 from ros2_cosim.driving.openscenario.traffic import Traffic
 from ros2_cosim.driving.openscenario.trajectories import pose_of
 from ros2_cosim.world.drivers.speed_profiles import SpeedPoint
-from ros2_cosim.world.road import RoadError, RoadPosition
+from ros2_cosim.world.map import RoadError, RoadPosition
 
 _NS: Final = 1e9
 #: Strongest accelerations, up and down [m/s^2].

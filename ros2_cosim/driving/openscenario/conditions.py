@@ -17,8 +17,8 @@ from ros2_cosim.driving.openscenario.story import (
 )
 from ros2_cosim.driving.openscenario.traffic import Measuring, Seen, Traffic
 from ros2_cosim.driving.openscenario.trajectories import pose_of
-from ros2_cosim.world.geometry.encounters import time_headway, touch
-from ros2_cosim.world.road import RoadError
+from ros2_cosim.world.map import RoadError
+from ros2_cosim.world.map.encounters import time_headway, touch
 
 #: Whether an element of the storyboard is in a state, or made a transition: (type, name, state).
 LookUp = Callable[[str, str, str], bool]

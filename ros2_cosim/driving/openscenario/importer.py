@@ -19,7 +19,7 @@ from ros2_cosim.driving.openscenario.places import Spot
 from ros2_cosim.driving.openscenario.reader import Reader, with_parameters
 from ros2_cosim.driving.openscenario.story import Storyboard
 from ros2_cosim.driving.openscenario.vehicles import DescribedVehicle
-from ros2_cosim.world.road import RoadError, RoadNetwork
+from ros2_cosim.world.map import RoadError, RoadNetwork
 
 _Plain = dict[str, Any]
 #: Of a run whose end no trigger brings.

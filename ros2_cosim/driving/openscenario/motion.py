@@ -42,8 +42,8 @@ from ros2_cosim.driving.openscenario.trajectories import (
 from ros2_cosim.world.drivers.lane_keeping import LOOKAHEAD_TIME, MIN_LOOKAHEAD, LaneKeeper
 from ros2_cosim.world.drivers.leader_driver import LeaderDriver
 from ros2_cosim.world.drivers.speed_profiles import Chain, SpeedCourse, SpeedPoint, Straight
-from ros2_cosim.world.road import RoadError, RoadNetwork, RoadPosition, driving_direction
-from ros2_cosim.world.road.lane_routes import Stretch, lane_route, roads_of
+from ros2_cosim.world.map import RoadError, RoadNetwork, RoadPosition, driving_direction
+from ros2_cosim.world.map.lane_routes import Stretch, lane_route, roads_of
 from ros2_cosim.world.vehicle import VEHICLES, loaded
 
 _NS: Final = 1e9

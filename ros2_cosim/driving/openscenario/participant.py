@@ -18,8 +18,8 @@ from ros2_cosim.driving.openscenario.stage import Cast, Stage
 from ros2_cosim.driving.openscenario.story import Storyboard
 from ros2_cosim.driving.openscenario.traffic import Traffic
 from ros2_cosim.driving.openscenario.walkers import Walker
-from ros2_cosim.world.geometry.scene import scene_road
-from ros2_cosim.world.road import RoadError, driving_direction
+from ros2_cosim.world.map import RoadError, driving_direction
+from ros2_cosim.world.map.scene import scene_road
 from ros2_cosim.world.vehicle import VEHICLES
 
 #: Events that the summary names.

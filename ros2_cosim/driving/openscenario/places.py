@@ -14,14 +14,14 @@ from ros2_cosim.driving.openscenario.document import (
     FollowingError,
     declared,
 )
-from ros2_cosim.world.road import (
+from ros2_cosim.world.map import (
     OFF_ROAD,
     RoadError,
     RoadNetwork,
     RoadPosition,
     driving_direction,
 )
-from ros2_cosim.world.road.lane_routes import Stretch, lane_route, place_on
+from ros2_cosim.world.map.lane_routes import Stretch, lane_route, place_on
 
 #: A heading across the lane [rad].
 _ACROSS: Final = 0.5 * pi

@@ -39,7 +39,7 @@ from ros2_cosim.driving.openscenario.vehicles import (
     read_standing,
     read_vehicle,
 )
-from ros2_cosim.world.road import RoadNetwork
+from ros2_cosim.world.map import RoadNetwork
 from ros2_cosim.world.vehicle import VEHICLES as DYNAMICS
 
 #: Entities of one scenario.

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """The vehicles as the conditions of a storyboard see them at one time.
 
-Contact, smallest distance and the time to collision are those of ``world/geometry/encounters.py``.
+Contact, smallest distance and the time to collision are those of ``world/map/encounters.py``.
 """
 
 from __future__ import annotations
@@ -15,9 +15,9 @@ from ros2_cosim.core.kernel.exactmath import hypot
 from ros2_cosim.core.kernel.exactmath import sin as _sin
 from ros2_cosim.core.messages.records import Odometry
 from ros2_cosim.driving.openscenario.story import Box, Standing
-from ros2_cosim.world.geometry.encounters import apart, time_to_collision
-from ros2_cosim.world.geometry.lane_frame import LaneBox, box_at, heading_of, seen_ahead
-from ros2_cosim.world.road import OFF_ROAD, RoadError, RoadNetwork, RoadPosition
+from ros2_cosim.world.map import OFF_ROAD, RoadError, RoadNetwork, RoadPosition
+from ros2_cosim.world.map.encounters import apart, time_to_collision
+from ros2_cosim.world.map.lane_frame import LaneBox, box_at, heading_of, seen_ahead
 
 #: The speed with which boxes come nearer is that over this time [s].
 _MOMENT = 1e-4

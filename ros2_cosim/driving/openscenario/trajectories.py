@@ -21,8 +21,8 @@ from ros2_cosim.driving.openscenario.places import neighbour
 from ros2_cosim.driving.openscenario.story import Nurbs, SplineSegment, Trajectory, Where
 from ros2_cosim.driving.openscenario.traffic import Seen, Traffic
 from ros2_cosim.world.drivers.speed_profiles import SpeedPoint
-from ros2_cosim.world.geometry.frames import quaternion_from_yaw
-from ros2_cosim.world.road import RoadNetwork, RoadPosition, driving_direction
+from ros2_cosim.world.map import RoadNetwork, RoadPosition, driving_direction
+from ros2_cosim.world.map.frames import quaternion_from_yaw
 
 _NS: Final = 1e9
 #: Curves become straight pieces of this length [m].

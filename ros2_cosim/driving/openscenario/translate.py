@@ -17,7 +17,7 @@ from ros2_cosim.driving.openscenario.document import (
 from ros2_cosim.driving.openscenario.lines import Lines
 from ros2_cosim.driving.openscenario.places import Places
 from ros2_cosim.driving.openscenario.story import RULES, compare
-from ros2_cosim.world.road.lane_routes import Stretch, roads_of
+from ros2_cosim.world.map.lane_routes import Stretch, roads_of
 
 #: Largest speed [m/s].
 MAX_SPEED: Final = 100.0

@@ -33,8 +33,8 @@ from ros2_cosim.driving.osi import messages
 from ros2_cosim.driving.osi.messages import Form, SensorFrame, Vector
 from ros2_cosim.driving.osi.road import OsiRoad
 from ros2_cosim.driving.osi.sources import Lanes
-from ros2_cosim.world.road import RoadNetwork, RoadPosition
-from ros2_cosim.world.road.traffic_lights import UNKNOWN, LightPhases
+from ros2_cosim.world.map import RoadNetwork, RoadPosition
+from ros2_cosim.world.map.traffic_lights import UNKNOWN, LightPhases
 
 #: The name of the ground truth beside those of sensors.
 TRUTH: Final = "ground_truth"

@@ -5,7 +5,7 @@ Records have their place at the centre of the footprint, on the ground, and velo
 of the body. OSI has both in the frame of the parent: the place is the centre of the box, velocity
 and acceleration are its own, and an orientation rate is the change of the three angles. Both are
 right-handed with x ahead, in SI units; OSI's angles (yaw, then pitch, then roll) are those of
-``world/geometry/frames.py``. The origin of a vehicle's own frame is the middle of its rear axle.
+``world/map/frames.py``. The origin of a vehicle's own frame is the middle of its rear axle.
 
 Needs the package ``osi-python`` (extra ``osi``).
 """
@@ -35,7 +35,7 @@ from ros2_cosim.core.messages.records import (
     RoadUser,
     StaticObject,
 )
-from ros2_cosim.world.geometry import frames
+from ros2_cosim.world.map import frames
 
 Vector = frames.Vector
 

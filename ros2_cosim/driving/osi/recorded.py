@@ -28,9 +28,9 @@ from ros2_cosim.driving.osi.ground_truth import TRUTH, OsiCast, OsiMessage, Sens
 from ros2_cosim.driving.osi.messages import Axles, Form, SensorFrame
 from ros2_cosim.driving.osi.sources import OsiSource, Subject
 from ros2_cosim.driving.osi.trace_files import TraceFiles
-from ros2_cosim.world.geometry.scene import scene_road, scene_vehicles
-from ros2_cosim.world.geometry.vehicle_info import VehicleInfo
 from ros2_cosim.world.headless.blueprints import LIBRARY
+from ros2_cosim.world.map.scene import scene_road, scene_vehicles
+from ros2_cosim.world.map.vehicle_info import VehicleInfo
 from ros2_cosim.world.vehicle.parameters import SEDAN, TRUCK
 
 

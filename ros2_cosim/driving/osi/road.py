@@ -21,12 +21,12 @@ from osi3.osi_trafficlight_pb2 import TrafficLight
 from osi3.osi_trafficsign_pb2 import TrafficSign, TrafficSignValue
 
 from ros2_cosim.core.kernel.exactmath import PI, hypot, wrap_angle
-from ros2_cosim.world.road import OFF_ROAD, RoadNetwork, RoadPosition
-from ros2_cosim.world.road.lanes import Lane, LaneSection, RoadMark
-from ros2_cosim.world.road.opendrive import Road
-from ros2_cosim.world.road.signals import SPEED_LIMIT, STOP, TRAFFIC_LIGHT, YIELD, Signal
-from ros2_cosim.world.road.stop_lines import stop_lines
-from ros2_cosim.world.road.traffic_lights import GREEN, RED, YELLOW
+from ros2_cosim.world.map import OFF_ROAD, RoadNetwork, RoadPosition
+from ros2_cosim.world.map.lanes import Lane, LaneSection, RoadMark
+from ros2_cosim.world.map.opendrive import Road
+from ros2_cosim.world.map.signals import SPEED_LIMIT, STOP, TRAFFIC_LIGHT, YIELD, Signal
+from ros2_cosim.world.map.stop_lines import stop_lines
+from ros2_cosim.world.map.traffic_lights import GREEN, RED, YELLOW
 
 #: Numbers of what has none of its own begin here, kind by kind: those of vehicles and objects are
 #: smaller.

@@ -11,7 +11,7 @@ from ros2_cosim.core.messages.records import CLASS_TRUCK, RoadUser
 from ros2_cosim.driving.ros_bridge.seen import SeenWorld
 from ros2_cosim.driving.ros_bridge.vehicles import BridgeVehicle
 from ros2_cosim.driving.seams.message_parts import MessageParts
-from ros2_cosim.world.geometry import frames
+from ros2_cosim.world.map import frames
 
 _MAP = "map"
 #: Colour (red, green, blue) of commanded vehicles, of other vehicles, of what stands still.

@@ -11,7 +11,7 @@ from ros2_cosim.core.scene.sensors import SensorForm
 from ros2_cosim.driving.ros_bridge.ros_bridge_ports import bridge_frame
 from ros2_cosim.driving.ros_bridge.seen import SeenWorld
 from ros2_cosim.driving.seams.message_parts import MessageParts
-from ros2_cosim.world.geometry import frames
+from ros2_cosim.world.map import frames
 
 #: From the mount of a camera, x ahead, to its optical frame: z ahead, x to the right.
 _OPTICAL = (-0.5, 0.5, -0.5, 0.5)

@@ -7,9 +7,8 @@ from collections.abc import Sequence
 from typing import Any, Final
 
 from ros2_cosim.core.messages.records import Odometry
-from ros2_cosim.world.geometry import frames
-from ros2_cosim.world.road import OFF_ROAD, RoadNetwork, RoadPosition
-from ros2_cosim.world.road.lanes import LaneSection, RoadMark
+from ros2_cosim.world.map import OFF_ROAD, RoadNetwork, RoadPosition, frames
+from ros2_cosim.world.map.lanes import LaneSection, RoadMark
 
 #: Types of OpenDRIVE -> those of CARLA (``LaneMarkingType``), which the bridge sends as they are.
 _TYPES: Final = {

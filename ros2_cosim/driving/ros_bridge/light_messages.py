@@ -13,11 +13,10 @@ from ros2_cosim.core.messages.catalogue import DEFAULT as CATALOGUE
 from ros2_cosim.core.scene.simulator import SETTLE_TICKS
 from ros2_cosim.driving.ros_bridge.seen import SeenWorld
 from ros2_cosim.driving.seams.message_parts import MessageParts
-from ros2_cosim.world.geometry import frames
-from ros2_cosim.world.road import RoadNetwork
-from ros2_cosim.world.road.signal_places import signal_place, trigger_volume
-from ros2_cosim.world.road.stop_lines import stop_lines
-from ros2_cosim.world.road.traffic_lights import LightPhases
+from ros2_cosim.world.map import RoadNetwork, frames
+from ros2_cosim.world.map.signal_places import signal_place, trigger_volume
+from ros2_cosim.world.map.stop_lines import stop_lines
+from ros2_cosim.world.map.traffic_lights import LightPhases
 
 #: Behind vehicles, objects and background traffic, before strangers of the simulator.
 _FIRST_ID: Final = 500_001

@@ -32,7 +32,7 @@ from ros2_cosim.driving.ros_bridge.seen import SeenVehicle, SeenWorld
 from ros2_cosim.driving.ros_bridge.vehicle_messages import InfoMessages, StatusMessages
 from ros2_cosim.driving.ros_bridge.vehicles import bridge_vehicles
 from ros2_cosim.driving.seams.message_parts import MessageParts
-from ros2_cosim.world.geometry.scene import scene_road, scene_road_text
+from ros2_cosim.world.map.scene import scene_road, scene_road_text
 
 #: Makes the message of a port; None: there is none now.
 _Maker = Callable[[SeenWorld], Any]

@@ -13,7 +13,7 @@ from ros2_cosim.driving.ros_bridge.ros_bridge_ports import CONTROL_COMMAND
 from ros2_cosim.driving.ros_bridge.seen import SeenVehicle
 from ros2_cosim.driving.ros_bridge.vehicles import BridgeVehicle
 from ros2_cosim.driving.seams.message_parts import MessageParts
-from ros2_cosim.world.geometry import frames
+from ros2_cosim.world.map import frames
 
 _PACKAGE = "carla_msgs/msg/"
 _WHEELS = 4

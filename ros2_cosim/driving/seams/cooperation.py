@@ -18,7 +18,7 @@ from ros2_cosim.core.messages.records import V2VMessage
 from ros2_cosim.core.messages.seams import InputSeam, OutputSeam, SeamPlace
 from ros2_cosim.driving.v2v.cam import CamError, check_installation, decoded
 from ros2_cosim.driving.v2v.cam_contents import CamPlace
-from ros2_cosim.world.geometry.earth import MapOrigin, TangentPlane
+from ros2_cosim.world.map.earth import MapOrigin, TangentPlane
 
 CAM = "etsi_its_cam_msgs/msg/CAM"
 _PROTOCOL_VERSION = 2

@@ -26,7 +26,7 @@ from ros2_cosim.core.messages.records import (
 )
 from ros2_cosim.core.messages.seams import NoParameters, OutputSeam, SeamPlace
 from ros2_cosim.driving.seams.message_parts import MessageParts
-from ros2_cosim.world.geometry.earth import MapOrigin, TangentPlane
+from ros2_cosim.world.map.earth import MapOrigin, TangentPlane
 from ros2_cosim.world.vehicle.parameters import GRAVITY
 
 _Variance = Annotated[Number, Field(ge=0)]

@@ -8,7 +8,7 @@ from math import inf, sqrt
 from typing import Final
 
 from ros2_cosim.core.kernel.exactmath import PI, TWO_PI, atan2, cos, sin
-from ros2_cosim.world.geometry.lane_frame import LaneBox
+from ros2_cosim.world.map.lane_frame import LaneBox
 
 Corner = tuple[float, float]
 Corners = tuple[Corner, Corner, Corner, Corner]

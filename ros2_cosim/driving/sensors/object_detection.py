@@ -13,9 +13,9 @@ from ros2_cosim.core.kernel.sample import Sample
 from ros2_cosim.core.messages.records import DetectedObject, ObjectList, RoadUsers, StaticObjects
 from ros2_cosim.driving.sensors.atmosphere import Atmosphere
 from ros2_cosim.driving.sensors.field_of_view import FieldOfView
-from ros2_cosim.world.geometry.lane_boxes import LaneBoxes, Sighting, VehicleSource
-from ros2_cosim.world.geometry.lane_frame import LaneBox, ahead_of, fixed_box
-from ros2_cosim.world.geometry.vehicle_info import VehicleInfo
+from ros2_cosim.world.map.lane_boxes import LaneBoxes, Sighting, VehicleSource
+from ros2_cosim.world.map.lane_frame import LaneBox, ahead_of, fixed_box
+from ros2_cosim.world.map.vehicle_info import VehicleInfo
 
 #: Margin with which objects beyond the range are left out early [m].
 _MORE_REACH: Final = 1.0

@@ -27,10 +27,10 @@ from ros2_cosim.driving.sensors.atmosphere import Atmosphere, Principle, conditi
 from ros2_cosim.driving.sensors.false_detections import MOST_CLUTTER, FalseDetections
 from ros2_cosim.driving.sensors.field_of_view import FieldOfView
 from ros2_cosim.driving.sensors.object_detection import Detector
-from ros2_cosim.world.geometry.lane_boxes import LaneBoxes, VehiclePort, VehicleSource
-from ros2_cosim.world.geometry.lane_frame import LaneBox
-from ros2_cosim.world.geometry.scene import scene_boxes, scene_vehicles
-from ros2_cosim.world.geometry.vehicle_info import VehicleInfo
+from ros2_cosim.world.map.lane_boxes import LaneBoxes, VehiclePort, VehicleSource
+from ros2_cosim.world.map.lane_frame import LaneBox
+from ros2_cosim.world.map.scene import scene_boxes, scene_vehicles
+from ros2_cosim.world.map.vehicle_info import VehicleInfo
 
 VEHICLES: Final = "vehicles"
 """The input with all vehicles of the scene in one message."""

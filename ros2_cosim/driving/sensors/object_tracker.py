@@ -17,9 +17,9 @@ from ros2_cosim.core.messages.records import DetectedObject, ObjectList, V2VMess
 from ros2_cosim.core.scene.scene import scene_settings
 from ros2_cosim.driving.sensors.assignment import assign
 from ros2_cosim.driving.sensors.tracks import Axis, Track, TrackParameters
-from ros2_cosim.world.geometry.lane_boxes import LaneBoxes
-from ros2_cosim.world.geometry.lane_frame import LaneBox
-from ros2_cosim.world.geometry.scene import scene_boxes, scene_vehicles
+from ros2_cosim.world.map.lane_boxes import LaneBoxes
+from ros2_cosim.world.map.lane_frame import LaneBox
+from ros2_cosim.world.map.scene import scene_boxes, scene_vehicles
 
 #: Numbers of tracks begin there, so that none is the identity of a vehicle that is heard.
 FIRST_NUMBER: Final = 1_000_000

@@ -9,7 +9,7 @@ from typing import Final
 from ros2_cosim.core.kernel.named_tuples import NEW
 from ros2_cosim.core.kernel.sample import Sample
 from ros2_cosim.core.messages.records import V2VMessage
-from ros2_cosim.world.geometry.vehicle_info import VehicleInfo
+from ros2_cosim.world.map.vehicle_info import VehicleInfo
 
 BRAKE_LIGHT_DECELERATION: Final = 0.7
 """Deceleration from which a vehicle without a control command counts as braking [m/s^2]."""

@@ -9,9 +9,9 @@ from typing import Final
 from ros2_cosim.core.kernel.exactmath import cos, degrees, hypot, radians, sin
 from ros2_cosim.core.messages.records import Odometry, V2VMessage
 from ros2_cosim.driving.v2v.cam import DELTA_TIMES, Cam, PathPoint
-from ros2_cosim.world.geometry.earth import MapOrigin, TangentPlane
-from ros2_cosim.world.geometry.frames import yaw_from_quaternion
-from ros2_cosim.world.geometry.vehicle_info import VehicleInfo
+from ros2_cosim.world.map.earth import MapOrigin, TangentPlane
+from ros2_cosim.world.map.frames import yaw_from_quaternion
+from ros2_cosim.world.map.vehicle_info import VehicleInfo
 
 LOW_FREQUENCY_NS: Final = 500_000_000
 """A CAM has the low frequency container if the last one that had it is as old [ns]."""

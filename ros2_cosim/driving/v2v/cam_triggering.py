@@ -12,7 +12,7 @@ from typing import Final, NamedTuple
 
 from ros2_cosim.core.kernel.exactmath import hypot, radians, wrap_angle
 from ros2_cosim.core.messages.records import Odometry
-from ros2_cosim.world.geometry.frames import yaw_from_quaternion
+from ros2_cosim.world.map.frames import yaw_from_quaternion
 
 T_GEN_CAM_MIN_NS: Final = 100_000_000
 """Shortest interval between two CAMs, and longest one between two looks (T_CheckCamGen) [ns]."""

@@ -24,9 +24,9 @@ from ros2_cosim.driving.v2v.denm import (
     DenmError,
     decoded_denm,
 )
-from ros2_cosim.world.geometry.earth import MapOrigin
-from ros2_cosim.world.geometry.frames import yaw_from_quaternion
-from ros2_cosim.world.geometry.vehicle_info import VehicleInfo
+from ros2_cosim.world.map.earth import MapOrigin
+from ros2_cosim.world.map.frames import yaw_from_quaternion
+from ros2_cosim.world.map.vehicle_info import VehicleInfo
 
 _MS: Final = 1_000_000
 _RELEVANT: Final = 3

@@ -11,8 +11,8 @@ from ros2_cosim.core.kernel.participant import ModelContext, Step
 from ros2_cosim.driving.v2v.cam_contents import CamPlace
 from ros2_cosim.driving.v2v.denm import encoded_denm
 from ros2_cosim.driving.v2v.denm_service import DenmSender, DenmSettings
-from ros2_cosim.world.geometry.earth import MapOrigin
-from ros2_cosim.world.geometry.vehicle_info import VehicleInfo
+from ros2_cosim.world.map.earth import MapOrigin
+from ros2_cosim.world.map.vehicle_info import VehicleInfo
 
 DENM: Final = "denm"
 MANOEUVRE: Final = "manoeuvre"

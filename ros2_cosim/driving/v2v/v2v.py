@@ -48,9 +48,9 @@ from ros2_cosim.driving.v2v.packet_loss import (
     make_loss,
 )
 from ros2_cosim.driving.v2v.radio import Radio, RadioSettings, SharedChannel
-from ros2_cosim.world.geometry.earth import MapOrigin
-from ros2_cosim.world.geometry.scene import scene_vehicles
-from ros2_cosim.world.geometry.vehicle_info import VehicleInfo
+from ros2_cosim.world.map.earth import MapOrigin
+from ros2_cosim.world.map.scene import scene_vehicles
+from ros2_cosim.world.map.vehicle_info import VehicleInfo
 
 
 def link_port(sender: str, receiver: str) -> str:

@@ -20,8 +20,8 @@ from ros2_cosim.driving.v2v.denm import Denm
 from ros2_cosim.driving.v2v.denm_service import HeardWarnings
 from ros2_cosim.driving.v2v.manoeuvre import ManoeuvreSettings, TailManoeuvre, TailView
 from ros2_cosim.driving.v2v.manoeuvre_message import decoded_manoeuvre, encoded_manoeuvre
-from ros2_cosim.world.geometry.earth import MapOrigin
-from ros2_cosim.world.geometry.scene import scene_vehicles
+from ros2_cosim.world.map.earth import MapOrigin
+from ros2_cosim.world.map.scene import scene_vehicles
 
 WARNINGS = ("denm_leader", "denm_predecessor")
 MANOEUVRE = "manoeuvre_heard"

@@ -13,10 +13,10 @@ from typing import NamedTuple
 from ros2_cosim.core.documents.files import write_atomically
 from ros2_cosim.core.kernel.errors import ConfigurationError
 from ros2_cosim.core.kernel.time import format_ns, to_seconds
-from ros2_cosim.core.live.past import Row
 from ros2_cosim.core.record.bag_reader import topic_types
 from ros2_cosim.core.record.comparison import FieldCounts, in_order
 from ros2_cosim.core.record.message_fields import MessageFields
+from ros2_cosim.core.record.past import Row
 from ros2_cosim.core.record.run_comparison import (
     RunComparison,
     facts_of,
@@ -28,7 +28,7 @@ from ros2_cosim.core.record.series import Series
 from ros2_cosim.lab.report.moves import FIELDS, Moves, played, read_moves, sizes_of
 from ros2_cosim.lab.report.page import Tile, page_template
 from ros2_cosim.lab.report.svg_plot import COLOURS, Chart, Line, line_chart
-from ros2_cosim.world.geometry.movers import TRAFFIC
+from ros2_cosim.world.map.movers import TRAFFIC
 
 #: A page with more plots is not read.
 MAX_PLOTS = 8

@@ -13,7 +13,7 @@ from ros2_cosim.core.record.series import Series
 from ros2_cosim.lab.report.driving_measures import ratio
 from ros2_cosim.lab.report.report_data import RunData
 from ros2_cosim.lab.report.svg_plot import SIMULATED_TIME, Axes, Chart, Line, line_chart
-from ros2_cosim.world.geometry.encounters import LONGEST_TTC
+from ros2_cosim.world.map.encounters import LONGEST_TTC
 
 _ACCELERATION = "acceleration [m/s\N{SUPERSCRIPT TWO}]"
 _JERK = "jerk [m/s\N{SUPERSCRIPT THREE}]"

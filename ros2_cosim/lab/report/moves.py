@@ -13,7 +13,6 @@ from markupsafe import Markup
 
 from ros2_cosim.core.documents.run_files import RESOLVED_SCENARIO
 from ros2_cosim.core.kernel.errors import ConfigurationError, CosimError
-from ros2_cosim.core.live.past import BoundedPast, Row
 from ros2_cosim.core.messages.catalogue import DEFAULT as CATALOGUE
 from ros2_cosim.core.messages.records import (
     Acceleration,
@@ -24,11 +23,12 @@ from ros2_cosim.core.messages.records import (
 )
 from ros2_cosim.core.record.bag_reader import read_bag, topic_types
 from ros2_cosim.core.record.known_types import check_definitions
+from ros2_cosim.core.record.past import BoundedPast, Row
 from ros2_cosim.core.scenario.schema import Scenario, load_scenario
 from ros2_cosim.core.scene.scene import DEFAULT_SIZE, read_scene
 from ros2_cosim.lab.report.road_of_scenario import road_of, sectors
-from ros2_cosim.world.geometry.frames import yaw_from_quaternion
-from ros2_cosim.world.geometry.movers import obstacle_name, traffic_name
+from ros2_cosim.world.map.frames import yaw_from_quaternion
+from ros2_cosim.world.map.movers import obstacle_name, traffic_name
 from ros2_cosim.world.pictures.road_shapes import RoadShapes
 
 #: What a row has.

@@ -18,7 +18,7 @@ from jinja2.bccache import Bucket, BytecodeCache
 from markupsafe import Markup, escape
 
 from ros2_cosim.core.documents.files import write_atomically
-from ros2_cosim.core.live.page_files import SCRIPTS, STYLE, as_one_script, page_file
+from ros2_cosim.core.record.page_files import SCRIPTS, STYLE, as_one_script, page_file
 from ros2_cosim.core.record.summary import figure_text
 from ros2_cosim.world.pictures.road_shapes import PICTURES, SCENE_SCRIPTS
 

@@ -21,7 +21,7 @@ from ros2_cosim.lab.report.page import Tile, page_template
 from ros2_cosim.lab.report.realtime_report import error_rows, realtime_charts
 from ros2_cosim.lab.report.report_data import RunData, load_run, stamps_between
 from ros2_cosim.lab.report.svg_plot import Bar, Chart, Row, event_rows, stacked_bars
-from ros2_cosim.world.geometry.encounters import Extreme
+from ros2_cosim.world.map.encounters import Extreme
 
 PARTS = ("compute", "wait", "transport")
 _ZOOM_EVENTS = 24

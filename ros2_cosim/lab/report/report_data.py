@@ -44,7 +44,7 @@ from ros2_cosim.lab.report.driving_measures import (
     time_gap_error,
 )
 from ros2_cosim.lab.report.moves import Moves
-from ros2_cosim.world.geometry.frames import forward_axis
+from ros2_cosim.world.map.frames import forward_axis
 
 NS = 1e-9
 

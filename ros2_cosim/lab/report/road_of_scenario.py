@@ -9,10 +9,10 @@ from ros2_cosim.core.scenario.declaration import declare
 from ros2_cosim.core.scenario.drawing import road_file
 from ros2_cosim.core.scenario.schema import Scenario
 from ros2_cosim.core.scene.scene import read_scene
-from ros2_cosim.world.geometry.lane_frame import LaneGeometry
-from ros2_cosim.world.geometry.open_ground import OPEN_GROUND
+from ros2_cosim.world.map import RoadNetwork
+from ros2_cosim.world.map.lane_frame import LaneGeometry
+from ros2_cosim.world.map.open_ground import OPEN_GROUND
 from ros2_cosim.world.pictures.road_shapes import RoadShapes, shapes_of
-from ros2_cosim.world.road import RoadNetwork
 
 
 def road_of(scenario: Scenario) -> RoadShapes:

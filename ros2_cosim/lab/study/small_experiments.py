@@ -31,11 +31,11 @@ from ros2_cosim.core.run.request import RunRequest
 from ros2_cosim.core.run.start import run_request
 from ros2_cosim.core.scenario.library import library_file
 from ros2_cosim.core.scenario.schema import load_scenario
-from ros2_cosim.dcp.description.slave_description import Causality
 from ros2_cosim.dcp.slave.declare import describe
 from ros2_cosim.dcp.slave.slave_model import Input, Output, Parameter, SlaveModel, StepInfo
-from ros2_cosim.dcp.wire.enums import OpMode
-from ros2_cosim.dcp.wire.states import TRANSITIONS
+from ros2_cosim.dcp.standard.enums import OpMode
+from ros2_cosim.dcp.standard.slave_description import Causality
+from ros2_cosim.dcp.standard.states import TRANSITIONS
 from ros2_cosim.lab.study.published import Figure
 from ros2_cosim.lab.study.watched import run_watched
 from ros2_cosim.vds.fleet_settings import FleetSettings

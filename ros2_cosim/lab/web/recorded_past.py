@@ -11,9 +11,9 @@ from typing import Final
 
 from ros2_cosim.core.kernel.errors import ProtocolError
 from ros2_cosim.core.kernel.time import SECOND
-from ros2_cosim.core.live.past import APART_NS
 from ros2_cosim.core.messages.catalogue import DEFAULT as CATALOGUE
 from ros2_cosim.core.record.bag_reader import read_growing
+from ros2_cosim.core.record.past import APART_NS
 from ros2_cosim.lab.web.records_view import History, RecordsView
 
 #: Types of messages that rows of the history are made of.

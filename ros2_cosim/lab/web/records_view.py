@@ -12,7 +12,6 @@ from collections.abc import Mapping
 from typing import Any, NamedTuple
 
 from ros2_cosim.core.kernel.time import SECOND
-from ros2_cosim.core.live.past import BoundedPast, Row
 from ros2_cosim.core.messages.records import (
     Acceleration,
     CollisionEvent,
@@ -22,14 +21,15 @@ from ros2_cosim.core.messages.records import (
     StaticObjects,
     V2VMessage,
 )
+from ros2_cosim.core.record.past import BoundedPast, Row
 from ros2_cosim.vds.data_port.view import HISTORY, BoxView, LinkView, VehicleView, picture_of
-from ros2_cosim.world.geometry.encounters import MovingBox
-from ros2_cosim.world.geometry.frames import yaw_from_quaternion
-from ros2_cosim.world.geometry.lane_boxes import LaneBoxes
-from ros2_cosim.world.geometry.lane_frame import LaneGeometry
-from ros2_cosim.world.geometry.movers import Movers, obstacle_name, traffic_name
-from ros2_cosim.world.geometry.open_ground import OPEN_GROUND
-from ros2_cosim.world.geometry.vehicle_info import VehicleInfo
+from ros2_cosim.world.map.encounters import MovingBox
+from ros2_cosim.world.map.frames import yaw_from_quaternion
+from ros2_cosim.world.map.lane_boxes import LaneBoxes
+from ros2_cosim.world.map.lane_frame import LaneGeometry
+from ros2_cosim.world.map.movers import Movers, obstacle_name, traffic_name
+from ros2_cosim.world.map.open_ground import OPEN_GROUND
+from ros2_cosim.world.map.vehicle_info import VehicleInfo
 
 
 class Footprint(NamedTuple):

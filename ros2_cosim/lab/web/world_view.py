@@ -10,13 +10,12 @@ from typing import Any, Final, NoReturn
 
 from ros2_cosim.core.kernel.errors import ConfigurationError
 from ros2_cosim.core.kernel.time import SECOND
-from ros2_cosim.core.live.past import APART_NS, BoundedPast, Row
+from ros2_cosim.core.record.past import APART_NS, BoundedPast, Row
 from ros2_cosim.lab.web.pictures import png_of
 from ros2_cosim.vds.controllable import RUNNING, ControlStatus
 from ros2_cosim.vds.data_port.api import DataPortApi
 from ros2_cosim.vds.data_port.http_server import DataPort
 from ros2_cosim.vds.data_port.view import BoxView, RunPicture, VehicleView, picture_of
-from ros2_cosim.world.geometry.movers import TRAFFIC, traffic_name
 from ros2_cosim.world.headless.onlooker import (
     CameraPicture,
     ShownVehicle,
@@ -25,8 +24,9 @@ from ros2_cosim.world.headless.onlooker import (
     shown_vehicle,
 )
 from ros2_cosim.world.headless.server import Server
+from ros2_cosim.world.map import RoadNetwork
+from ros2_cosim.world.map.movers import TRAFFIC, traffic_name
 from ros2_cosim.world.pictures.road_shapes import RoadShapes, shapes_of
-from ros2_cosim.world.road import RoadNetwork
 
 _LOOK_NS: Final = 50_000_000
 #: For so long a request waits for the thread of the server, which may be loading a map [s].

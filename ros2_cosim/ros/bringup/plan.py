@@ -17,7 +17,7 @@ from ros2_cosim.core.documents.installed import PACKAGE
 from ros2_cosim.core.documents.run_files import RESOLVED_SCENARIO, RVIZ_VIEW
 from ros2_cosim.core.kernel.errors import ConfigurationError
 from ros2_cosim.core.messages.namespaces import ROOT, node_name_of, qualified, shared_node_name
-from ros2_cosim.core.process.spans import SPANS_DIRECTORY
+from ros2_cosim.core.record.spans import SPANS_DIRECTORY
 from ros2_cosim.core.run.request import RunOptions
 from ros2_cosim.core.scenario.declaration import (
     ParticipantDeclaration,

@@ -17,10 +17,10 @@ from ros2_cosim.core.kernel.time import FOREVER
 from ros2_cosim.core.messages.protocol import Completion, ParticipantState, SystemState
 from ros2_cosim.core.messages.sink import Sink
 from ros2_cosim.core.messages.wiring import Wiring
-from ros2_cosim.core.process.spans import RECEIVE, RECORD, REPORT, WAIT, SequenceChronicle
 from ros2_cosim.core.realtime.pacing import Pacer
 from ros2_cosim.core.realtime.run_control import RunControl
 from ros2_cosim.core.realtime.sequential_run import SequentialRun
+from ros2_cosim.core.record.spans import RECEIVE, RECORD, REPORT, WAIT, SequenceChronicle
 from ros2_cosim.core.scene.entities import Offer
 from ros2_cosim.ros.node.blocking import BlockingTable
 from ros2_cosim.ros.node.control_services import ControlServices, describe_end

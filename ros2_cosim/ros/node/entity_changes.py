@@ -27,7 +27,7 @@ from ros2_cosim.core.scene.entities import (
     Pose,
     Vector,
 )
-from ros2_cosim.world.geometry import frames
+from ros2_cosim.world.map import frames
 
 Ask = Callable[[Request, Callable[[Answer], None]], None]
 Send = Callable[[], None]

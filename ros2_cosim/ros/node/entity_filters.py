@@ -13,7 +13,7 @@ from typing import Any, Final
 
 from ros2_cosim.core.kernel.errors import ConfigurationError
 from ros2_cosim.core.scene.entities import Entity, Volume
-from ros2_cosim.world.geometry import frames
+from ros2_cosim.world.map import frames
 
 _MAX_PATTERN: Final = 256
 #: Coordinates and radii of bounds [m] are at most so large: their sums are numbers, too.

@@ -33,7 +33,7 @@ from ros2_cosim.core.messages.protocol import Completion, Horizon, PortPromise, 
 from ros2_cosim.core.messages.reporting import report_of
 from ros2_cosim.core.messages.wiring import Wiring, edge_topic
 from ros2_cosim.core.process.memory import settled_memory
-from ros2_cosim.core.process.spans import REPORT, SEND, Activations, Spans
+from ros2_cosim.core.record.spans import REPORT, SEND, Activations, Spans
 from ros2_cosim.ros.node import topics
 from ros2_cosim.ros.node.courses import Course, run_alone
 from ros2_cosim.ros.node.expected_readers import CLOCK, RECORDER, ExpectedReaders

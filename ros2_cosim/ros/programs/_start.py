@@ -33,11 +33,11 @@ from ros2_cosim.core.messages.wiring import Wiring
 from ros2_cosim.core.process.memory import forget_former_run
 from ros2_cosim.core.process.processes import EXIT_ABORTED, ignore_interrupts
 from ros2_cosim.core.process.seal import RUN_SECRET, secret_of
-from ros2_cosim.core.process.spans import Spans
 from ros2_cosim.core.process.turns import TurnWriter
 from ros2_cosim.core.realtime.pacing import parse_rate
 from ros2_cosim.core.realtime.renewal import cannot_begin_anew
 from ros2_cosim.core.realtime.run_settings import RealtimeRun, realtime_run
+from ros2_cosim.core.record.spans import Spans
 from ros2_cosim.core.run.output_directory import repetition_directory, shown, was_left
 from ros2_cosim.core.run.tracebacks import noted
 from ros2_cosim.core.run.watchdog import StuckActivation, Watchdog

@@ -11,7 +11,7 @@ from functools import partial
 
 from ros2_cosim.core.messages.protocol import ParticipantReport
 from ros2_cosim.core.process.processes import run_main
-from ros2_cosim.core.process.spans import Chronicle
+from ros2_cosim.core.record.spans import Chronicle
 from ros2_cosim.core.scenario.declaration import declare
 from ros2_cosim.core.scenario.schema import SimulatorSettings
 from ros2_cosim.core.scene.named_simulator import find_simulator

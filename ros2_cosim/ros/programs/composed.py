@@ -15,18 +15,18 @@ from ros2_cosim.core.kernel.membership import check_required
 from ros2_cosim.core.kernel.model import FullModel, Repeatability
 from ros2_cosim.core.kernel.runtime import ParticipantRuntime
 from ros2_cosim.core.kernel.sequential import SequentialScheduler
-from ros2_cosim.core.live.foxglove_view import with_viewers
 from ros2_cosim.core.messages.protocol import ParticipantReport
 from ros2_cosim.core.messages.reporting import report_of
 from ros2_cosim.core.process.processes import run_main
-from ros2_cosim.core.process.spans import SequenceChronicle, noted_scheduler
 from ros2_cosim.core.realtime.pacing import Pacer
 from ros2_cosim.core.realtime.renewal import cannot_begin_anew
 from ros2_cosim.core.realtime.run_control import RunControl
 from ros2_cosim.core.realtime.run_settings import RealtimeRun
 from ros2_cosim.core.realtime.sequential_run import SequentialRun
 from ros2_cosim.core.realtime.wall_clock import MonotonicClock
+from ros2_cosim.core.record.foxglove_view import with_viewers
 from ros2_cosim.core.record.results import RunFacts, open_sink, trace_of, write_results
+from ros2_cosim.core.record.spans import SequenceChronicle, noted_scheduler
 from ros2_cosim.core.scenario.changes_by_hand import ChangesByHand, write_changes
 from ros2_cosim.core.scenario.changing import ChangesTaken
 from ros2_cosim.core.scenario.schema import ChangeSettings, Scenario

@@ -18,7 +18,7 @@ from ros2_cosim.core.kernel.errors import (
 from ros2_cosim.core.kernel.lifecycle_group import LifecycleGroup
 from ros2_cosim.core.kernel.model import FullModel
 from ros2_cosim.core.process.processes import run_main
-from ros2_cosim.core.process.spans import Spans
+from ros2_cosim.core.record.spans import Spans
 from ros2_cosim.core.run.tracebacks import noted
 from ros2_cosim.core.scenario.hosting import hosted, sharing_thread
 from ros2_cosim.core.scenario.system import bare_model, layered_model

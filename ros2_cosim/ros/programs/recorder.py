@@ -5,9 +5,9 @@ import json
 from functools import partial
 
 from ros2_cosim.core.kernel.model import Repeatability
-from ros2_cosim.core.live.foxglove_view import with_viewers
 from ros2_cosim.core.process.memory import settled_memory
 from ros2_cosim.core.process.processes import run_main
+from ros2_cosim.core.record.foxglove_view import with_viewers
 from ros2_cosim.core.record.results import RunFacts, open_sink, trace_of, write_results
 from ros2_cosim.core.scenario.changes_by_hand import settings_of, write_changes
 from ros2_cosim.core.scenario.hosting import processes_of

@@ -10,7 +10,7 @@ from ros2_cosim.core.messages.namespaces import node_name_of
 from ros2_cosim.core.process.processes import ignore_interrupts, run_main
 from ros2_cosim.ros.node.session import Session
 from ros2_cosim.ros.node.visualisation import Visualisation
-from ros2_cosim.world.road import RoadNetwork
+from ros2_cosim.world.map import RoadNetwork
 
 _WAIT_S = 0.5
 

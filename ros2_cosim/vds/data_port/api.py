@@ -11,7 +11,7 @@ from typing import Any, Final, Protocol
 
 from ros2_cosim.core.kernel.errors import ConfigurationError
 from ros2_cosim.core.kernel.model import Sector
-from ros2_cosim.core.live.page_files import PAGE, SCRIPTS, STYLE, page_file
+from ros2_cosim.core.record.page_files import PAGE, SCRIPTS, STYLE, page_file
 from ros2_cosim.vds.controllable import Controllable
 from ros2_cosim.vds.data_port.messages import (
     ChangeRunRequest,

@@ -23,7 +23,7 @@ from ros2_cosim.vds.fleet_settings import (
     TyreSettings,
     vehicle_of,
 )
-from ros2_cosim.world.road import RoadNetwork
+from ros2_cosim.world.map import RoadNetwork
 from ros2_cosim.world.vehicle import VehicleParameters
 from ros2_cosim.world.vehicle.levels import typical_body
 

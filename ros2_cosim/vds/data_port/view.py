@@ -13,13 +13,13 @@ from typing import Any, NamedTuple, Protocol
 
 from ros2_cosim.core.kernel.errors import ConfigurationError
 from ros2_cosim.core.kernel.exactmath import sincos
-from ros2_cosim.core.live.past import BoundedPast, Row
+from ros2_cosim.core.record.past import BoundedPast, Row
 from ros2_cosim.vds.fleet import Fleet, VehicleOutput
 from ros2_cosim.vds.free_run import FreeRunMode
 from ros2_cosim.vds.vehicle_plant import VehicleCommand
-from ros2_cosim.world.geometry.encounters import Encounters, MovingBox
-from ros2_cosim.world.geometry.lane_frame import LaneGeometry, box_at
-from ros2_cosim.world.geometry.open_ground import OPEN_GROUND
+from ros2_cosim.world.map.encounters import Encounters, MovingBox
+from ros2_cosim.world.map.lane_frame import LaneGeometry, box_at
+from ros2_cosim.world.map.open_ground import OPEN_GROUND
 from ros2_cosim.world.vehicle import VehicleParameters
 
 #: What a row of the history of a vehicle has: simulated time [s], and fields of its picture.
@@ -179,7 +179,7 @@ def picture_of(
 ) -> dict[str, Any]:
     """Vehicles, fixed objects, links and timing as plain data.
 
-    Each vehicle has what is on its way (``world/geometry/encounters.py``): ``gap`` [m],
+    Each vehicle has what is on its way (``world/map/encounters.py``): ``gap`` [m],
     ``ahead``: its name, and ``ttc``: the least time to collision [s]; None: there is none.
 
     :param movers: all vehicles and objects as the measure needs them; None: vehicles that drive

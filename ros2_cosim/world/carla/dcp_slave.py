@@ -19,8 +19,8 @@ from ros2_cosim.core.kernel.time import SECOND
 from ros2_cosim.core.scene.entities import ORDERS
 from ros2_cosim.core.scene.simulator import Simulator
 from ros2_cosim.dcp.slave.slave_model import SlaveModel, StepInfo
-from ros2_cosim.dcp.wire.enums import ErrorCode
-from ros2_cosim.dcp.wire.errors import SlaveFault
+from ros2_cosim.dcp.standard.enums import ErrorCode
+from ros2_cosim.dcp.standard.errors import SlaveFault
 from ros2_cosim.world.carla.dcp_variables import SceneVariables
 from ros2_cosim.world.carla.parameters import SceneParameters
 from ros2_cosim.world.carla.plant import SceneRun

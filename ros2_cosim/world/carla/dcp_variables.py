@@ -35,7 +35,9 @@ from ros2_cosim.core.messages.records import (
 from ros2_cosim.core.scene.entities import MAX_BYTES as MAX_ORDERS_BYTES
 from ros2_cosim.core.scene.entities import ORDERS
 from ros2_cosim.core.scene.sensors import Fix, Inertia, SensorForm
-from ros2_cosim.dcp.description.slave_description import (
+from ros2_cosim.dcp.slave.declare import describe
+from ros2_cosim.dcp.standard.enums import DataType, OpMode
+from ros2_cosim.dcp.standard.slave_description import (
     Causality,
     Dimension,
     Resolution,
@@ -45,8 +47,6 @@ from ros2_cosim.dcp.description.slave_description import (
     Unit,
     Variable,
 )
-from ros2_cosim.dcp.slave.declare import describe
-from ros2_cosim.dcp.wire.enums import DataType, OpMode
 from ros2_cosim.world.carla.lights import NONE_AHEAD
 from ros2_cosim.world.carla.parameters import MAX_SEED, MAX_STEP_NS, MAX_TRAFFIC, SceneParameters
 from ros2_cosim.world.carla.plant import LIGHT, MEASURED, PLACE, RED_LIGHTS, TRAFFIC

@@ -23,18 +23,18 @@ from ros2_cosim.core.messages.records import (
 from ros2_cosim.core.scene.entities import ORDERS, EntityCommand, packed
 from ros2_cosim.dcp.bridge.coupled import CoupledSlaves, MappedOutput, PortMapping, data_ports
 from ros2_cosim.dcp.bridge.mapping import FieldWriter, RecordReader, find_variable
-from ros2_cosim.dcp.description.read import read_description
-from ros2_cosim.dcp.description.sizes import MAX_PDU_BYTES
-from ros2_cosim.dcp.description.slave_description import (
+from ros2_cosim.dcp.master.master import Master
+from ros2_cosim.dcp.master.remote import SlaveUse
+from ros2_cosim.dcp.standard.data_path import Missing
+from ros2_cosim.dcp.standard.enums import OpMode, TransportProtocol
+from ros2_cosim.dcp.standard.read_description import read_description
+from ros2_cosim.dcp.standard.sizes import MAX_PDU_BYTES
+from ros2_cosim.dcp.standard.slave_description import (
     UDP_MAX_PDU_SIZE,
     Causality,
     SlaveDescription,
 )
-from ros2_cosim.dcp.master.master import Master
-from ros2_cosim.dcp.master.remote import SlaveUse
-from ros2_cosim.dcp.wire.data_path import Missing
-from ros2_cosim.dcp.wire.enums import OpMode, TransportProtocol
-from ros2_cosim.dcp.wire.values import Value
+from ros2_cosim.dcp.standard.values import Value
 from ros2_cosim.world.carla.commands import check_command
 from ros2_cosim.world.carla.dcp_variables import COUNT, SENSOR_RECORDS, Received, SceneVariables
 from ros2_cosim.world.carla.describe import scene_description

@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 from ros2_cosim.core.kernel.participant import ModelContext
-from ros2_cosim.dcp.description.slave_description import SlaveDescription
+from ros2_cosim.dcp.standard.slave_description import SlaveDescription
 from ros2_cosim.world.carla.dcp_variables import SceneVariables
 from ros2_cosim.world.carla.parameters import SceneParameters
 from ros2_cosim.world.carla.scene_settings import (

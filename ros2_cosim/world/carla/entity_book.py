@@ -33,11 +33,10 @@ from ros2_cosim.core.scene.simulator import Size
 from ros2_cosim.world.carla.parameters import SceneParameters, VehicleSpec
 from ros2_cosim.world.carla.plant import TRAFFIC
 from ros2_cosim.world.carla.scene import FIRST_STRANGER_ID, start_place
-from ros2_cosim.world.geometry import frames
-from ros2_cosim.world.geometry.scene import scene_road
 from ros2_cosim.world.headless.blueprints import LIBRARY
 from ros2_cosim.world.headless.contact import OrientedBox, contact
-from ros2_cosim.world.road import RoadNetwork
+from ros2_cosim.world.map import RoadNetwork, frames
+from ros2_cosim.world.map.scene import scene_road
 
 #: Around a named pose in its lane, free of the ends of the road: half a length, half a width [m].
 _AROUND: Final = (10.0, 1.5, 4.0)

@@ -8,11 +8,11 @@ from math import inf
 from typing import Final
 
 from ros2_cosim.core.messages.records import TrafficLightAhead
-from ros2_cosim.world.road import RoadNetwork, driving_direction
-from ros2_cosim.world.road.network import LaneStretch
-from ros2_cosim.world.road.signals import TRAFFIC_LIGHT
-from ros2_cosim.world.road.stop_lines import stop_lines
-from ros2_cosim.world.road.traffic_lights import RED, UNKNOWN
+from ros2_cosim.world.map import RoadNetwork, driving_direction
+from ros2_cosim.world.map.network import LaneStretch
+from ros2_cosim.world.map.signals import TRAFFIC_LIGHT
+from ros2_cosim.world.map.stop_lines import stop_lines
+from ros2_cosim.world.map.traffic_lights import RED, UNKNOWN
 
 REACH: Final = 100.0
 """Way along the lane within which lights are seen [m]."""

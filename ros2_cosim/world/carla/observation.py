@@ -18,9 +18,8 @@ from ros2_cosim.core.messages.records import (
     StaticObject,
 )
 from ros2_cosim.core.scene.simulator import Body, Motion, Pose
-from ros2_cosim.world.geometry import frames
 from ros2_cosim.world.headless.snapshot import Numbers
-from ros2_cosim.world.road import LanePoint
+from ros2_cosim.world.map import LanePoint, frames
 
 TRUCK_LENGTH: Final = 6.5
 """A vehicle that is not a participant's counts as a truck if it is longer [m]."""

@@ -13,8 +13,8 @@ from ros2_cosim.core.scenario.declaration import ParticipantDeclaration, declare
 from ros2_cosim.core.scenario.schema import Scenario, SimulatorSettings, load_scenario
 from ros2_cosim.core.scene.named_simulator import find_simulator, headless_options
 from ros2_cosim.core.scene.simulator import Simulator
-from ros2_cosim.dcp.description.slave_description import SlaveDescription
 from ros2_cosim.dcp.slave.server import SlaveServer
+from ros2_cosim.dcp.standard.slave_description import SlaveDescription
 from ros2_cosim.world.carla.describe import describe_world
 from ros2_cosim.world.carla.inprocess_world import InProcessWorld
 from ros2_cosim.world.carla.scene_settings import WorldParameters

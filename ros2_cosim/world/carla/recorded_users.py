@@ -21,10 +21,9 @@ from ros2_cosim.core.scene.recorded import FIRST_RECORDED_ID
 from ros2_cosim.core.scene.simulator import Body, Simulator, Size
 from ros2_cosim.world.carla.observation import placed_pose
 from ros2_cosim.world.carla.parameters import WALKER_MIDDLE, check_size
-from ros2_cosim.world.geometry import frames
+from ros2_cosim.world.map import RoadNetwork, frames
 from ros2_cosim.world.recorded.tracks import Kind
 from ros2_cosim.world.recorded.users import RecordedPlace, RecordedUser
-from ros2_cosim.world.road import RoadNetwork
 
 
 class _Actor(NamedTuple):

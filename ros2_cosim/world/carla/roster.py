@@ -13,8 +13,8 @@ from ros2_cosim.core.kernel.named_tuples import NEW
 from ros2_cosim.core.kernel.participant import ModelContext
 from ros2_cosim.core.messages.records import RoadUser, RoadUsers
 from ros2_cosim.core.scene.scene import scene_settings
-from ros2_cosim.world.geometry.frames import yaw_from_quaternion
-from ros2_cosim.world.geometry.scene import scene_vehicles
+from ros2_cosim.world.map.frames import yaw_from_quaternion
+from ros2_cosim.world.map.scene import scene_vehicles
 
 
 class Roster:

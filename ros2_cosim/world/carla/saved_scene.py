@@ -54,9 +54,9 @@ from ros2_cosim.world.headless.street_lights import StreetLights
 from ros2_cosim.world.headless.things import Things
 from ros2_cosim.world.headless.walkers import WalkerActor
 from ros2_cosim.world.headless.world import World
+from ros2_cosim.world.map import RoadNetwork
+from ros2_cosim.world.map.traffic_lights import Light, LightController, LightGroup
 from ros2_cosim.world.recorded.users import RecordedUser
-from ros2_cosim.world.road import RoadNetwork
-from ros2_cosim.world.road.traffic_lights import Light, LightController, LightGroup
 from ros2_cosim.world.vehicle import RoadVehicle, Vehicle, VehicleParameters
 
 SCENE_STATE = SavedAttributes(

@@ -57,15 +57,15 @@ from ros2_cosim.world.carla.traffic_placement import place_traffic
 from ros2_cosim.world.drivers.leader_driver import LongitudinalCommand
 from ros2_cosim.world.drivers.light_stop import LightStop
 from ros2_cosim.world.drivers.manoeuvres import Room
-from ros2_cosim.world.geometry import frames
 from ros2_cosim.world.headless.contact import OrientedBox
 from ros2_cosim.world.headless.contact import contact as meeting
-from ros2_cosim.world.road import (
+from ros2_cosim.world.map import (
     LanePoint,
     RoadError,
     RoadNetwork,
     RoadPosition,
     driving_direction,
+    frames,
 )
 from ros2_cosim.world.vehicle import VEHICLES, pedals_for
 

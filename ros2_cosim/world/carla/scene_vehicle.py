@@ -13,8 +13,7 @@ from ros2_cosim.world.drivers.lane_keeping import LaneKeeper
 from ros2_cosim.world.drivers.leader_driver import LeaderDriver, LongitudinalCommand
 from ros2_cosim.world.drivers.light_stop import LightStop
 from ros2_cosim.world.drivers.manoeuvres import ManoeuvreRun
-from ros2_cosim.world.geometry import frames
-from ros2_cosim.world.road import RoadNetwork, RoadPosition, driving_direction
+from ros2_cosim.world.map import RoadNetwork, RoadPosition, driving_direction, frames
 from ros2_cosim.world.vehicle import VEHICLES, loaded
 
 

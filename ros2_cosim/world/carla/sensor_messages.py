@@ -27,8 +27,8 @@ from ros2_cosim.core.messages.message_types import (
 from ros2_cosim.core.scene.sensors import SensorForm
 from ros2_cosim.world.carla.parameters import SensorSpec
 from ros2_cosim.world.carla.sensor_attributes import number
-from ros2_cosim.world.geometry import frames
 from ros2_cosim.world.headless.sensing.exact_arrays import sincos
+from ros2_cosim.world.map import frames
 
 _EARTH_RADIUS: Final = 6378137.0  # m, of the sphere that CARLA projects from
 _UNKNOWN: Final = 1.0e6  # rad^2, variance of an angle that a sensor does not measure

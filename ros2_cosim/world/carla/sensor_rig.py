@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Final
 from ros2_cosim.core.scene.sensors import Measurement, Payload
 from ros2_cosim.core.scene.simulator import Body, Pose, SensorMount, Simulator
 from ros2_cosim.world.carla.parameters import SensorSpec
-from ros2_cosim.world.geometry import frames
+from ros2_cosim.world.map import frames
 
 if TYPE_CHECKING:
     import numpy as np

@@ -16,8 +16,8 @@ from ros2_cosim.core.kernel.participant import ModelContext
 from ros2_cosim.core.scene.simulator import Simulator
 from ros2_cosim.dcp.slave.interfaces import SlaveOptions
 from ros2_cosim.dcp.slave.server import SlaveServer, serve
-from ros2_cosim.dcp.wire.data_path import Missing
-from ros2_cosim.dcp.wire.errors import DcpPeerLostError
+from ros2_cosim.dcp.standard.data_path import Missing
+from ros2_cosim.dcp.standard.errors import DcpPeerLostError
 from ros2_cosim.world.carla.dcp_slave import SceneSlave
 from ros2_cosim.world.carla.describe import scene_description
 from ros2_cosim.world.carla.scene_settings import DcpSettings, WorldParameters, scene_parameters

@@ -14,7 +14,7 @@ from ros2_cosim.core.messages.records import Odometry, RoadUser
 from ros2_cosim.core.scene.entities import FIRST_SPAWNED_ID, EntityCommand
 from ros2_cosim.core.scene.simulator import Body, Simulator
 from ros2_cosim.world.carla.observation import placed_pose, reading, road_user
-from ros2_cosim.world.geometry import frames
+from ros2_cosim.world.map import frames
 
 _POINT: Final = Body((0.0, 0.0, 0.0), (0.0, 0.0, 0.0))
 #: So far above the ground its place is looked whether it is free [m].

@@ -19,9 +19,9 @@ from ros2_cosim.world.carla.lights import LightsAhead
 from ros2_cosim.world.carla.scene_vehicle import SceneVehicle, StaticObstacle
 from ros2_cosim.world.drivers.intelligent_driver import DriverStyle, intelligent_driver
 from ros2_cosim.world.drivers.leader_driver import LongitudinalCommand
-from ros2_cosim.world.road import OFF_ROAD, RoadNetwork, RoadPosition, driving_direction
-from ros2_cosim.world.road.network import LaneStretch
-from ros2_cosim.world.road.traffic_lights import RED
+from ros2_cosim.world.map import OFF_ROAD, RoadNetwork, RoadPosition, driving_direction
+from ros2_cosim.world.map.network import LaneStretch
+from ros2_cosim.world.map.traffic_lights import RED
 from ros2_cosim.world.vehicle import VEHICLES, pedals_for
 
 LOOK_AHEAD: Final = 200.0

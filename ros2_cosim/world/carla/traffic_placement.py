@@ -12,7 +12,7 @@ from typing import NamedTuple
 from ros2_cosim.core.kernel.errors import ConfigurationError
 from ros2_cosim.core.kernel.random_streams import RandomStream
 from ros2_cosim.world.carla.parameters import ObjectSpec, SceneParameters, VehicleSpec
-from ros2_cosim.world.road import RoadNetwork, driving_direction
+from ros2_cosim.world.map import RoadNetwork, driving_direction
 
 SPACING = 50.0
 """Between two places of a lane [m]."""

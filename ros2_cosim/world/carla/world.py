@@ -67,8 +67,8 @@ from ros2_cosim.world.carla.scene_settings import (
     scene_parameters,
     slave_name,
 )
-from ros2_cosim.world.geometry.scene import scene_road
 from ros2_cosim.world.headless.onlooker import WorldOnlooker
+from ros2_cosim.world.map.scene import scene_road
 
 if TYPE_CHECKING:
     from types import ModuleType

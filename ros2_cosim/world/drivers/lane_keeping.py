@@ -14,8 +14,7 @@ from typing import Final
 from ros2_cosim.core.kernel.errors import ConfigurationError
 from ros2_cosim.core.kernel.exactmath import atan
 from ros2_cosim.core.messages.records import Odometry
-from ros2_cosim.world.geometry.frames import forward_axis
-from ros2_cosim.world.road import (
+from ros2_cosim.world.map import (
     OFF_ROAD,
     RoadError,
     RoadNetwork,
@@ -23,6 +22,7 @@ from ros2_cosim.world.road import (
     driving_direction,
     lateral_error,
 )
+from ros2_cosim.world.map.frames import forward_axis
 from ros2_cosim.world.vehicle.parameters import GRAVITY, VehicleParameters
 
 MIN_LOOKAHEAD: Final = 6.0

@@ -7,7 +7,7 @@ from math import inf
 from typing import Final
 
 from ros2_cosim.core.kernel.exactmath import sqrt
-from ros2_cosim.world.road.traffic_lights import RED, YELLOW
+from ros2_cosim.world.map.traffic_lights import RED, YELLOW
 
 STAND: Final = 1.0
 """Of the front bumper before the stop line at standstill [m]."""

@@ -21,8 +21,8 @@ from ros2_cosim.core.messages.message_types import CONTROL, ODOMETRY
 from ros2_cosim.core.messages.records import ControlCommand
 from ros2_cosim.core.scene.scene import scene_settings
 from ros2_cosim.world.drivers.lane_keeping import LaneKeeper
-from ros2_cosim.world.geometry.scene import scene_road
-from ros2_cosim.world.road import RoadError, RoadNetwork
+from ros2_cosim.world.map import RoadError, RoadNetwork
+from ros2_cosim.world.map.scene import scene_road
 from ros2_cosim.world.vehicle import VEHICLES, VehicleParameters
 
 

@@ -6,7 +6,6 @@ from __future__ import annotations
 from typing import Final
 
 from ros2_cosim.core.kernel.exactmath import sincos
-from ros2_cosim.world.geometry import frames
 from ros2_cosim.world.headless.ackermann import AckermannController
 from ros2_cosim.world.headless.blueprints import Blueprint
 from ros2_cosim.world.headless.body import VehicleBody
@@ -32,6 +31,7 @@ from ros2_cosim.world.headless.wire_types import (
     Vector,
     VehicleControl,
 )
+from ros2_cosim.world.map import frames
 
 #: Vehicles pass over what is no higher [m].
 _CLEARANCE: Final = 0.2

@@ -11,7 +11,6 @@ from typing import Final, NamedTuple
 
 from ros2_cosim.core.kernel.exactmath import PI, atan, degrees, radians, sincos
 from ros2_cosim.core.kernel.named_tuples import NEW
-from ros2_cosim.world.geometry import frames
 from ros2_cosim.world.headless.blueprints import Blueprint
 from ros2_cosim.world.headless.contact import OrientedBox
 from ros2_cosim.world.headless.flight import (
@@ -29,7 +28,7 @@ from ros2_cosim.world.headless.snapshot import Numbers
 from ros2_cosim.world.headless.sway import Sway
 from ros2_cosim.world.headless.vehicle_dynamics import EquippedVehicle
 from ros2_cosim.world.headless.wire_types import Transform, Vector, VehicleControl
-from ros2_cosim.world.road import RoadNetwork, RoadPosition
+from ros2_cosim.world.map import RoadNetwork, RoadPosition, frames
 from ros2_cosim.world.vehicle import (
     ActuatorCommand,
     RoadVehicle,

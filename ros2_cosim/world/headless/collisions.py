@@ -11,12 +11,12 @@ from collections.abc import Sequence
 from typing import Final
 
 from ros2_cosim.core.kernel.exactmath import sqrt
-from ros2_cosim.world.geometry import frames
 from ros2_cosim.world.headless.actors import Actor, VehicleActor
 from ros2_cosim.world.headless.contact import BoxContact, contact
 from ros2_cosim.world.headless.standing_boxes import StandingBox
 from ros2_cosim.world.headless.walkers import MASS, WalkerActor
 from ros2_cosim.world.headless.wire_types import Vector
+from ros2_cosim.world.map import frames
 
 RESTITUTION: Final = 0.1  # of car bodies at more than walking speed
 _STRIDE: Final = 0.2  # m, after which a walker looks whether it has met something

@@ -11,8 +11,8 @@ from __future__ import annotations
 from math import sqrt
 from typing import Final, NamedTuple
 
-from ros2_cosim.world.geometry import frames
-from ros2_cosim.world.geometry.frames import Quaternion, Vector
+from ros2_cosim.world.map import frames
+from ros2_cosim.world.map.frames import Quaternion, Vector
 from ros2_cosim.world.vehicle.parameters import GRAVITY
 
 DROP: Final = 0.5

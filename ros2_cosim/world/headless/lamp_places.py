@@ -12,13 +12,12 @@ from collections.abc import Iterator, Sequence
 from typing import Final
 
 from ros2_cosim.core.kernel.exactmath import radians, sincos
-from ros2_cosim.world.geometry import frames
 from ros2_cosim.world.headless.labels import POLES
 from ros2_cosim.world.headless.things import MapPart, Thing
 from ros2_cosim.world.headless.wire_types import Rotation, Transform, Vector
-from ros2_cosim.world.road import RoadNetwork
-from ros2_cosim.world.road.lanes import OFF_ROAD
-from ros2_cosim.world.road.opendrive import Road
+from ros2_cosim.world.map import RoadNetwork, frames
+from ros2_cosim.world.map.lanes import OFF_ROAD
+from ros2_cosim.world.map.opendrive import Road
 
 #: Height of a lamp, reach of its arm to the left, half its pole's width [m].
 HEIGHT, ARM, THICK = 7.0, 1.8, 0.1

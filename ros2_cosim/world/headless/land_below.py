@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Final
 
-from ros2_cosim.world.road import RoadNetwork
+from ros2_cosim.world.map import RoadNetwork
 
 #: The land of a map ends so far from its roads [m]: what is put farther away is aside.
 _FARTHEST: Final = 7000.0

@@ -13,13 +13,13 @@ from time import monotonic
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from ros2_cosim.core.kernel.exactmath import PI, radians, sincos
-from ros2_cosim.world.geometry import frames
 from ros2_cosim.world.headless.actors import Actor, VehicleActor
 from ros2_cosim.world.headless.debug_shapes import DebugShape, Kind
 from ros2_cosim.world.headless.materials import Colour
 from ros2_cosim.world.headless.signals import LightActor
 from ros2_cosim.world.headless.street_lights import LightState
 from ros2_cosim.world.headless.wire_types import Vector, Weather
+from ros2_cosim.world.map import frames
 
 if TYPE_CHECKING:
     from ros2_cosim.world.headless.sensing.hub import SensorHub

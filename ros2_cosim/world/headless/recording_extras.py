@@ -18,7 +18,7 @@ from ros2_cosim.world.headless.physics_control import physics_control
 from ros2_cosim.world.headless.signals import LightActor, SignActor
 from ros2_cosim.world.headless.walkers import WalkerActor
 from ros2_cosim.world.headless.wire_types import BoundingBox, Vector
-from ros2_cosim.world.road.traffic_lights import GREEN, RED, YELLOW
+from ros2_cosim.world.map.traffic_lights import GREEN, RED, YELLOW
 
 KINEMATICS, BOXES, PLATFORM_TIME, PHYSICS, LIGHT_TIMES, TRIGGERS, BONES = 12, 13, 14, 15, 16, 17, 19
 KINDS: Final = frozenset((KINEMATICS, BOXES, PLATFORM_TIME, PHYSICS, LIGHT_TIMES, TRIGGERS, BONES))

@@ -7,7 +7,6 @@ from collections.abc import Iterator, Sequence
 from typing import Final
 
 from ros2_cosim.core.kernel.exactmath import degrees
-from ros2_cosim.world.geometry import frames
 from ros2_cosim.world.headless.actors import Actor, VehicleActor
 from ros2_cosim.world.headless.blueprints import Blueprint, traffic_blueprint
 from ros2_cosim.world.headless.body import VehicleBody
@@ -18,16 +17,16 @@ from ros2_cosim.world.headless.snapshot import (
     pack_sign_record,
 )
 from ros2_cosim.world.headless.wire_types import BoundingBox, Rotation, Transform, Vector
-from ros2_cosim.world.road import RoadNetwork
-from ros2_cosim.world.road.signal_places import (
+from ros2_cosim.world.map import RoadNetwork, frames
+from ros2_cosim.world.map.signal_places import (
     SignalPlace,
     TriggerVolume,
     signal_place,
     trigger_volume,
 )
-from ros2_cosim.world.road.signals import SPEED_LIMIT, STOP, TRAFFIC_LIGHT, YIELD, Signal
-from ros2_cosim.world.road.stop_lines import StopLine, stop_lines, way_up_to
-from ros2_cosim.world.road.traffic_lights import GREEN, RED, YELLOW, Light, network_lights
+from ros2_cosim.world.map.signals import SPEED_LIMIT, STOP, TRAFFIC_LIGHT, YIELD, Signal
+from ros2_cosim.world.map.stop_lines import StopLine, stop_lines, way_up_to
+from ros2_cosim.world.map.traffic_lights import GREEN, RED, YELLOW, Light, network_lights
 from ros2_cosim.world.vehicle.pedals import max_deceleration
 
 # A vehicle is at a light or stop sign when full brakes, used so late [s], just stop it so far

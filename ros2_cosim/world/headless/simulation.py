@@ -38,7 +38,7 @@ from ros2_cosim.world.headless.wire_types import (
     Weather,
 )
 from ros2_cosim.world.headless.world import CallError, World
-from ros2_cosim.world.road import RoadNetwork
+from ros2_cosim.world.map import RoadNetwork
 
 _STREAM_OFFSET = 16  # actor n streams as n + offset; lower ids are reserved for the world
 # G-buffers stream as offset + 16 n + buffer: above all actors.

@@ -16,7 +16,7 @@ from ros2_cosim.world.headless.contact import OrientedBox
 from ros2_cosim.world.headless.labels import SIDEWALKS, TERRAIN, WATER
 from ros2_cosim.world.headless.things import Thing, Things
 from ros2_cosim.world.headless.walkers import WalkerActor
-from ros2_cosim.world.road import RoadNetwork
+from ros2_cosim.world.map import RoadNetwork
 
 #: Vehicles pass over what is no higher [m], and under what is so far above the ground.
 _LOWEST: Final = 0.25

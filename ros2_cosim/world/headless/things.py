@@ -13,7 +13,6 @@ from collections.abc import Iterable, Sequence
 from typing import Final, NamedTuple
 
 from ros2_cosim.core.kernel.errors import CosimError
-from ros2_cosim.world.geometry import frames
 from ros2_cosim.world.headless.labels import (
     ANY,
     BRIDGES,
@@ -34,8 +33,8 @@ from ros2_cosim.world.headless.labels import (
 )
 from ros2_cosim.world.headless.materials import PLAIN, Colour, Material, Mosaic
 from ros2_cosim.world.headless.wire_types import BoundingBox, Rotation, Transform, Vector
-from ros2_cosim.world.road import RoadNetwork
-from ros2_cosim.world.road.objects import RoadObject
+from ros2_cosim.world.map import RoadNetwork, frames
+from ros2_cosim.world.map.objects import RoadObject
 
 ALL_LAYERS: Final = 0xFFFF
 

@@ -25,8 +25,8 @@ from ros2_cosim.world.headless.navmesh_file import (
     Polygon,
     navmesh,
 )
-from ros2_cosim.world.road import RoadNetwork
-from ros2_cosim.world.road.opendrive import Road
+from ros2_cosim.world.map import RoadNetwork
+from ros2_cosim.world.map.opendrive import Road
 
 _SIDEWALK_TYPE: Final = "sidewalk"
 _NO_WAY_TYPES: Final = frozenset(("none", "median", "curb", "rail", "tram"))

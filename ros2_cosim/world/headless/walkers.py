@@ -9,7 +9,6 @@ from __future__ import annotations
 from typing import Final
 
 from ros2_cosim.core.kernel.exactmath import atan2, degrees, hypot, radians, sincos, sqrt
-from ros2_cosim.world.geometry import frames
 from ros2_cosim.world.headless.actors import Actor, box_at
 from ros2_cosim.world.headless.blueprints import Blueprint
 from ros2_cosim.world.headless.contact import OrientedBox
@@ -22,8 +21,8 @@ from ros2_cosim.world.headless.wire_types import (
     Vector,
     WalkerControl,
 )
-from ros2_cosim.world.road import RoadNetwork, RoadPosition
-from ros2_cosim.world.road.lanes import OFF_ROAD
+from ros2_cosim.world.map import RoadNetwork, RoadPosition, frames
+from ros2_cosim.world.map.lanes import OFF_ROAD
 from ros2_cosim.world.vehicle.beside import LandHeights, ground_at
 
 MASS: Final = 75.0  # kg

@@ -13,7 +13,6 @@ from typing import Final, NamedTuple
 
 from ros2_cosim.core.kernel.errors import CosimError
 from ros2_cosim.core.kernel.exactmath import atan, degrees
-from ros2_cosim.world.geometry import frames
 from ros2_cosim.world.headless import collisions
 from ros2_cosim.world.headless.actors import AT_REST, Actor, VehicleActor, box_at, compose
 from ros2_cosim.world.headless.blueprints import FRICTION_TRIGGER, LIBRARY, SPECTATOR, Blueprint
@@ -41,7 +40,7 @@ from ros2_cosim.world.headless.wire_types import (
     VehicleControl,
     WalkerControl,
 )
-from ros2_cosim.world.road import OFF_ROAD, RoadNetwork
+from ros2_cosim.world.map import OFF_ROAD, RoadNetwork, frames
 from ros2_cosim.world.vehicle.beside import ground_at
 
 MAX_PHYSICS_STEP: Final = 0.1

@@ -20,6 +20,7 @@ from ros2_cosim.core.messages.cdr import NS_PER_S
 from ros2_cosim.core.scenario.drawing import drawing, undrawable
 from ros2_cosim.core.scenario.pictures import Picture
 from ros2_cosim.core.scenario.schema import Scenario
+from ros2_cosim.world.map import RoadNetwork
 from ros2_cosim.world.pictures import markers
 from ros2_cosim.world.pictures.markers import Cone, MarkerBox, MarkerData
 from ros2_cosim.world.pictures.road_markers import road_markers
@@ -30,7 +31,6 @@ from ros2_cosim.world.pictures.scene_picture import (
     TRANSFORM_TOPIC,
     ScenePicture,
 )
-from ros2_cosim.world.road import RoadNetwork
 
 MARKERS = "visualization_msgs/msg/MarkerArray"
 MARKER = "visualization_msgs/msg/Marker"

@@ -30,7 +30,7 @@ _LINE_HEIGHT = 0.02
 
 
 class Roads(Protocol):
-    """A road network, as :class:`ros2_cosim.world.road.RoadNetwork` is one.
+    """A road network, as :class:`ros2_cosim.world.map.RoadNetwork` is one.
 
     A place is (road id, station s, lateral position t), in metres.
     """

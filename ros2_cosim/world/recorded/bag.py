@@ -15,7 +15,7 @@ from ros2_cosim.core.record.bag_metadata import METADATA_FILE
 from ros2_cosim.core.record.bag_reader import read_bag
 from ros2_cosim.core.scene.scene import DEFAULT_SIZE, read_scene
 from ros2_cosim.core.scene.simulator import Size
-from ros2_cosim.world.geometry.frames import yaw_from_quaternion
+from ros2_cosim.world.map.frames import yaw_from_quaternion
 from ros2_cosim.world.recorded.tracks import Kind, RecordedRow, RecordingRequest, Tracks
 
 #: Where the bag is in the directory of a run.

@@ -18,6 +18,7 @@ from ros2_cosim.core.kernel.exactmath import atan2, hypot, sincos, wrap_angle
 from ros2_cosim.core.kernel.loading import is_own_module, refuse_code
 from ros2_cosim.core.scene.recorded import RecordedSettings
 from ros2_cosim.core.scene.simulator import Size
+from ros2_cosim.world.map import RoadNetwork
 from ros2_cosim.world.recorded.tracks import (
     RECORDING_GROUP,
     Kind,
@@ -26,7 +27,6 @@ from ros2_cosim.world.recorded.tracks import (
     RecordedTrack,
     RecordingRequest,
 )
-from ros2_cosim.world.road import RoadNetwork
 
 #: So many recorded road users may be in a scene; its message of road users has room for more.
 MAX_RECORDED: Final = 500

@@ -9,9 +9,9 @@ from __future__ import annotations
 
 from typing import Any, Final, NamedTuple
 
-from ros2_cosim.world.road import RoadError, RoadNetwork
-from ros2_cosim.world.road.stop_lines import stop_lines
-from ros2_cosim.world.road.traffic_lights import GREEN, RED, YELLOW, Light, network_lights
+from ros2_cosim.world.map import RoadError, RoadNetwork
+from ros2_cosim.world.map.stop_lines import stop_lines
+from ros2_cosim.world.map.traffic_lights import GREEN, RED, YELLOW, Light, network_lights
 
 #: Before the end of a lane the place is looked at that tells which lane of the map it is [m].
 _BEFORE_END: Final = 1.0

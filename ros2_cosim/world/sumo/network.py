@@ -7,7 +7,7 @@ from collections.abc import Callable
 from typing import Any, Final, NamedTuple
 
 from ros2_cosim.core.kernel.exactmath import hypot
-from ros2_cosim.world.road import RoadError, RoadNetwork
+from ros2_cosim.world.map import RoadError, RoadNetwork
 
 #: A way ends after this, if its lanes do not end before [m]; and after so many roads.
 _LONGEST_WAY: Final = 100_000.0

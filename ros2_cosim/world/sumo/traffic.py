@@ -23,9 +23,9 @@ from ros2_cosim.core.messages.records import CLASS_CAR, CLASS_TRUCK, Odometry, R
 from ros2_cosim.core.scene.named_simulator import SimulatorContext
 from ros2_cosim.core.scene.scene import scene_settings
 from ros2_cosim.core.scene.simulator import MapChoice, Stranger
-from ros2_cosim.world.geometry.frames import yaw_from_quaternion
-from ros2_cosim.world.geometry.scene import scene_road, scene_vehicles
-from ros2_cosim.world.geometry.vehicle_info import VehicleInfo
+from ros2_cosim.world.map.frames import yaw_from_quaternion
+from ros2_cosim.world.map.scene import scene_road, scene_vehicles
+from ros2_cosim.world.map.vehicle_info import VehicleInfo
 from ros2_cosim.world.sumo.installation import check_installation
 from ros2_cosim.world.sumo.settings import SumoOptions, SumoTrafficOptions
 from ros2_cosim.world.sumo.world import SumoWorld

@@ -35,7 +35,7 @@ from ros2_cosim.core.scene.simulator import (
     due_contacts,
 )
 from ros2_cosim.world.headless.blueprints import LIBRARY
-from ros2_cosim.world.road import RoadNetwork
+from ros2_cosim.world.map import RoadNetwork
 from ros2_cosim.world.sumo.installation import check_installation, convert_network, load_library
 from ros2_cosim.world.sumo.lights import SumoLights
 from ros2_cosim.world.sumo.network import LanePlace, SumoNetwork

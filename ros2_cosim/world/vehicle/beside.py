@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from typing import Final, NamedTuple, Protocol
 
-from ros2_cosim.world.road import OFF_ROAD, RoadNetwork, RoadPosition
+from ros2_cosim.world.map import OFF_ROAD, RoadNetwork, RoadPosition
 from ros2_cosim.world.vehicle.vehicle import Vehicle
 from ros2_cosim.world.vehicle.wheel_ground import TYPICAL_TRACK, WheelGround
 

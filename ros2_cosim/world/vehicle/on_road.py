@@ -10,8 +10,8 @@ from typing import Final
 
 from ros2_cosim.core.kernel.exactmath import atan, sincos
 from ros2_cosim.core.messages.records import Acceleration, Odometry
-from ros2_cosim.world.geometry.frames import Quaternion, quaternion_from_rpy
-from ros2_cosim.world.road import OFF_ROAD, RoadNetwork, RoadPosition
+from ros2_cosim.world.map import OFF_ROAD, RoadNetwork, RoadPosition
+from ros2_cosim.world.map.frames import Quaternion, quaternion_from_rpy
 from ros2_cosim.world.vehicle.beside import LandHeights, lie_beside
 from ros2_cosim.world.vehicle.parameters import VehicleParameters
 from ros2_cosim.world.vehicle.vehicle import ActuatorCommand, Vehicle

@@ -6,7 +6,7 @@ from __future__ import annotations
 from typing import Final, Protocol
 
 from ros2_cosim.core.kernel.exactmath import atan, sincos, sqrt
-from ros2_cosim.world.road import RoadNetwork, RoadPosition
+from ros2_cosim.world.map import RoadNetwork, RoadPosition
 from ros2_cosim.world.vehicle.parameters import VehicleParameters
 from ros2_cosim.world.vehicle.vehicle import Vehicle
 

@@ -12,7 +12,7 @@ from ros2_cosim.world.headless.sensing.cam_message import MOST_TEXT, TEXT_SENSOR
 from ros2_cosim.world.headless.sensing.gbuffers import Buffer
 from ros2_cosim.world.headless.simulation import gbuffer_stream
 from ros2_cosim.world.headless.world import CallError
-from ros2_cosim.world.road.traffic_lights import GREEN, RED, UNKNOWN, YELLOW
+from ros2_cosim.world.map.traffic_lights import GREEN, RED, UNKNOWN, YELLOW
 
 if TYPE_CHECKING:
     from ros2_cosim.world.headless.simulation import Simulation

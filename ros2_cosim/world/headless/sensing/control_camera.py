@@ -14,7 +14,6 @@ from typing import TYPE_CHECKING, Final
 import numpy as np
 
 from ros2_cosim.core.kernel.exactmath import sincos
-from ros2_cosim.world.geometry import frames
 from ros2_cosim.world.headless.actors import VehicleActor
 from ros2_cosim.world.headless.debug_shapes import DebugShape, Kind
 from ros2_cosim.world.headless.labels import POLES
@@ -28,12 +27,13 @@ from ros2_cosim.world.headless.sensing.scene import TriangleScene
 from ros2_cosim.world.headless.signals import LightActor, SignActor
 from ros2_cosim.world.headless.walkers import WalkerActor
 from ros2_cosim.world.headless.wire_types import Rotation, Transform, Vector
-from ros2_cosim.world.road.stop_lines import stop_lines
+from ros2_cosim.world.map import frames
+from ros2_cosim.world.map.stop_lines import stop_lines
 
 if TYPE_CHECKING:
     from ros2_cosim.world.headless.world import World
-    from ros2_cosim.world.road import RoadNetwork
-    from ros2_cosim.world.road.objects import RoadObject
+    from ros2_cosim.world.map import RoadNetwork
+    from ros2_cosim.world.map.objects import RoadObject
 
 _BLACK = b"\x00\x00\x00\xff"
 _EDGE, _STROKE = 0.1, 0.2  # m, thickness of a box's edges and of other lines

@@ -27,10 +27,10 @@ from ros2_cosim.world.headless.sensing.mesh import (
     joined,
 )
 from ros2_cosim.world.headless.things import MapPart, upright_box
-from ros2_cosim.world.road import RoadNetwork
-from ros2_cosim.world.road.lanes import LaneSection, RoadMark
-from ros2_cosim.world.road.objects import RoadObject
-from ros2_cosim.world.road.opendrive import Road
+from ros2_cosim.world.map import RoadNetwork
+from ros2_cosim.world.map.lanes import LaneSection, RoadMark
+from ros2_cosim.world.map.objects import RoadObject
+from ros2_cosim.world.map.opendrive import Road
 
 # In curves a strip leaves the true border by at most this [m].
 _SAGITTA = 0.02

@@ -17,10 +17,9 @@ from ros2_cosim.core.kernel.exactmath import (
     sincos,
     wrap_angle,
 )
-from ros2_cosim.world.geometry import frames
 from ros2_cosim.world.headless.sensing.device import Device, SensedFrame
 from ros2_cosim.world.headless.sensing.draws import Draws
-from ros2_cosim.world.road import RoadNetwork
+from ros2_cosim.world.map import RoadNetwork, frames
 
 if TYPE_CHECKING:
     from ros2_cosim.world.headless.actors import Actor

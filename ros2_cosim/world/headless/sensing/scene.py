@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from ros2_cosim.world.headless.actors import Actor
     from ros2_cosim.world.headless.things import Thing
     from ros2_cosim.world.headless.world import World
-    from ros2_cosim.world.road import RoadNetwork
+    from ros2_cosim.world.map import RoadNetwork
 
 
 #: Which balls (centres, radii) are chosen.

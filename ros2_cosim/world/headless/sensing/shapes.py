@@ -23,7 +23,7 @@ from ros2_cosim.world.headless.sensing.mesh import PAINT, SURFACE, Bytes
 from ros2_cosim.world.headless.sensing.painted import Direction, box_corners, painted_box, textured
 from ros2_cosim.world.headless.signals import PLATE, LightActor, SignActor
 from ros2_cosim.world.headless.wire_types import BoundingBox
-from ros2_cosim.world.road.traffic_lights import GREEN, RED, YELLOW
+from ros2_cosim.world.map.traffic_lights import GREEN, RED, YELLOW
 
 # Hinges of the doors as shares of half a vehicle: along it, and the side; of hood and trunk.
 _SIDE_DOORS = ((0.45, -1.0), (0.45, 1.0), (-0.05, -1.0), (-0.05, 1.0))

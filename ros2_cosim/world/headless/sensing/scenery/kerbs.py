@@ -12,9 +12,9 @@ from ros2_cosim.world.headless.materials import Colour
 from ros2_cosim.world.headless.sensing.axes import Floats
 from ros2_cosim.world.headless.sensing.figures import SolidFigure, SolidPiece
 from ros2_cosim.world.headless.sensing.ground import RoadLine, stations_of
-from ros2_cosim.world.road import RoadNetwork
-from ros2_cosim.world.road.lanes import LaneSection
-from ros2_cosim.world.road.opendrive import Road
+from ros2_cosim.world.map import RoadNetwork
+from ros2_cosim.world.map.lanes import LaneSection
+from ros2_cosim.world.map.opendrive import Road
 
 _STONE: Final[Colour] = (176, 174, 168)
 _HIGH, _WIDE = 0.12, 0.15  # m

@@ -26,8 +26,8 @@ from ros2_cosim.world.headless.sensing.axes import Floats
 from ros2_cosim.world.headless.sensing.figures import Point, SolidBlock, SolidFigure
 from ros2_cosim.world.headless.sensing.ground import RoadLine, stations_of
 from ros2_cosim.world.headless.sensing.scenery.dice import Dice
-from ros2_cosim.world.road import RoadNetwork
-from ros2_cosim.world.road.opendrive import Road
+from ros2_cosim.world.map import RoadNetwork
+from ros2_cosim.world.map.opendrive import Road
 
 _WATER: Final[Colour] = (52, 78, 94)
 _BALLAST: Final[Colour] = (112, 106, 100)

@@ -14,7 +14,6 @@ from typing import Final, NamedTuple
 import numpy as np
 
 from ros2_cosim.core.kernel.exactmath import PI, radians, sincos
-from ros2_cosim.world.geometry import frames
 from ros2_cosim.world.headless.sensing.axes import Floats
 from ros2_cosim.world.headless.sensing.figures import Point, SolidFigure
 from ros2_cosim.world.headless.sensing.scenery import buildings, furniture, landmarks, plants
@@ -22,8 +21,8 @@ from ros2_cosim.world.headless.sensing.scenery.dice import Dice
 from ros2_cosim.world.headless.sensing.scenery.free_ground import FreeGround, rectangle
 from ros2_cosim.world.headless.sensing.scenery.kerbs import kerb_of
 from ros2_cosim.world.headless.things import Thing
-from ros2_cosim.world.road import RoadNetwork
-from ros2_cosim.world.road.opendrive import Road
+from ros2_cosim.world.map import RoadNetwork, frames
+from ros2_cosim.world.map.opendrive import Road
 
 _TURN: Final = 2.0 * PI
 _QUARTER: Final = 110.0  # m, size of a quarter of a town

@@ -21,7 +21,7 @@ from ros2_cosim.world.headless.sensing.scenery.free_ground import FreeGround, re
 from ros2_cosim.world.headless.sensing.scenery.layout import Placed, SceneryLayout
 from ros2_cosim.world.headless.things import MapPart, Things
 from ros2_cosim.world.headless.wire_types import Rotation, Transform, Vector
-from ros2_cosim.world.road import RoadNetwork
+from ros2_cosim.world.map import RoadNetwork
 
 
 class SceneryLayer(NamedTuple):
