@@ -29,27 +29,15 @@ class PackedPair:
         self._lead = lead
         self._pack = struct.Struct(form).pack
         # One object: participants may run in threads.
-        self._last = _Packed(0, 0, lead + self._pack(0, 0))
+        self._last: tuple[int, int, bytes] = (0, 0, lead + self._pack(0, 0))
 
     def of(self, first: int, second: int) -> bytes:
         """The text with two numbers behind it."""
-        last = self._last
-        if first == last.first and second == last.second:
-            return last.data
-        data: bytes = self._lead + self._pack(first, second)
-        self._last = _Packed(first, second, data)
+        one, other, data = self._last
+        if first != one or second != other:
+            data = self._lead + self._pack(first, second)
+            self._last = first, second, data
         return data
-
-
-class _Packed:
-    """Two numbers, and what was made of them."""
-
-    __slots__ = ("data", "first", "second")
-
-    def __init__(self, first: int, second: int, data: bytes) -> None:
-        self.first = first
-        self.second = second
-        self.data = data
 
 
 # Each record begins with a mark and states its lengths, so that no two runs give one text. That of

@@ -48,7 +48,6 @@ RECORD = struct.Struct("<BQ")
 #: How a message begins: sort, length and channel, then its sequence number and twice its stamp.
 _MESSAGE: Final = struct.Struct("<BQH").pack
 _TIMES: Final = PackedPair(b"", "<IQ")
-_STAMP_AT: Final = 4
 #: What a message takes in a chunk beside its data.
 MESSAGE_BYTES: Final = 31
 CHUNK_HEAD = struct.Struct("<QQQI")
@@ -213,7 +212,7 @@ class McapWriter:
         chunk = self._chunk
         chunk.append(opened.head)
         chunk.append(times)
-        chunk.append(times[_STAMP_AT:])
+        chunk.append(times[4:])
         chunk.append(data)
         self._size += MESSAGE_BYTES + size
 
