@@ -195,6 +195,8 @@ def stability_line(result: Mapping[str, Any], *, looked: bool) -> str:
         f"{result['law']}, time gap {result['time_gap_s']:g} s: largest gain "
         f"{largest_gain(result)}, {stable}"
     )
+    if result["contacts"]:
+        line = f"{line}; contacts in the runs: {result['contacts']}"
     if not looked:
         return line
     smallest = result["min_time_gap_s"]

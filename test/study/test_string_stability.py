@@ -193,6 +193,21 @@ def test_a_platoon_is_measured_beside_the_theory(tmp_path: Path) -> None:
     assert "theory" in page and "path_acc" in page and "<script src" not in page
 
 
+def test_a_platoon_whose_vehicles_touch_is_not_string_stable(tmp_path: Path) -> None:
+    arguments = ["study", "string-stability", str(library_file("sine_leader")), "--no-bisect"]
+    arguments += ["--law", "path_cacc", "--vehicles", "3", "--seeds", "1"]
+    for weak in ("limits.max_deceleration=1.0", "emergency.trigger=50.0"):
+        arguments += ["--set", f"platoon.controller.{weak}"]
+    done = CliRunner().invoke(app, [*arguments, "--out", str(tmp_path)])
+    assert done.exit_code == 0, done.output
+    found = json.loads((tmp_path / RESULT_FILE).read_text())
+    assert max(found["gain"]) < 1.005  # the speeds alone would say that it is
+    assert found["contacts"] > 0 and found["string_stable"] is False
+    told = f"not string stable; contacts in the runs: {found['contacts']}"
+    assert told in done.stdout
+    assert "contacts in the runs" in (tmp_path / "report.html").read_text()
+
+
 @pytest.mark.parametrize(
     ("smallest", "looked", "end"),
     [
@@ -205,7 +220,7 @@ def test_a_time_gap_that_nothing_looked_for_is_not_told_as_not_found(
     smallest: float | None, looked: bool, end: str
 ) -> None:
     result = {"law": "ploeg_cacc", "time_gap_s": 0.6, "gain": [1.028, 1.01],
-              "string_stable": False, "min_time_gap_s": smallest}  # fmt: skip
+              "contacts": 0, "string_stable": False, "min_time_gap_s": smallest}  # fmt: skip
     line = stability_line(result, looked=looked)
     assert line == f"ploeg_cacc, time gap 0.6 s: largest gain 1.028, {end}"
 

@@ -43,8 +43,10 @@ def _section(result: Mapping[str, Any]) -> dict[str, Any]:
 def _tiles(result: Mapping[str, Any]) -> list[Tile]:
     smallest = result["min_time_gap_s"]
     theory = result["theory"] and result["theory"]["min_time_gap_s"]
+    contacts = result["contacts"]
     return [
         Tile("string stable", _ANSWERS[result["string_stable"]], result["string_stable"]),
+        *([Tile("contacts in the runs", str(contacts), False)] if contacts else []),
         Tile("largest gain of a pair", largest_gain(result)),
         Tile("smallest time gap, measured", "–" if smallest is None else f"{smallest:.2f} s"),
         Tile("smallest time gap, theory", "–" if theory is None else f"{theory:.2f} s"),

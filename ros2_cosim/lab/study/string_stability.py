@@ -25,6 +25,7 @@ from ros2_cosim.core.documents.files import write_atomically
 from ros2_cosim.core.kernel.errors import ConfigurationError
 from ros2_cosim.core.kernel.participant import Sample
 from ros2_cosim.core.kernel.time import format_ns
+from ros2_cosim.core.messages.message_types import COLLISION
 from ros2_cosim.core.scenario.composition import read_whole
 from ros2_cosim.core.scenario.schema import Scenario, load_scenario, make_scenario
 from ros2_cosim.driving.controllers.law_loop import (
@@ -113,12 +114,16 @@ class StabilityOptions:
 
 
 class Measured(NamedTuple):
-    """One seed: gain and share of noise over frequency, L2 and peak ratio, of each pair."""
+    """One seed: gain and share of noise over frequency, L2 and peak ratio, of each pair.
+
+    :ivar contacts: how often vehicles began to touch in its runs
+    """
 
     gain: list[list[float]]
     noise: list[list[float]]
     l2: list[float]
     peak: list[float]
+    contacts: int
 
 
 def run_string_stability(
@@ -165,6 +170,7 @@ def _study(
     runs = [_measure(base, setting, seed) for seed in seeds]
     changed, used = _changed(base, setting, 1, [], 1.0)
     pairs = len(runs[0].l2)
+    contacts = sum(run.contacts for run in runs)
     names = base.scene["platoon"]
     told = [_told([run.noise[i] for run in runs]) for i in range(pairs)]
     worst = [[max(run.gain[i][f] for f in told[i]) for run in runs] if told[i] else []
@@ -198,7 +204,9 @@ def _study(
         "peak": peak,
         "min_time_gap_s": smallest,
         "ci": {"level": 0.95, "gain": gain_ci, "l2": l2_ci, "peak": peak_ci},
-        "string_stable": string_stable(gains, gain_ci),
+        "contacts": contacts,
+        # A disturbance that ends in a crash has grown, whatever the speeds say.
+        "string_stable": False if contacts else string_stable(gains, gain_ci),
         "theory": _theory(used),
     }
 
@@ -295,6 +303,8 @@ def _changed(
         elif declares(model, REFEREE):
             parameters["expect_standstill"] = False
             parameters["time_limit"] = format_ns(data["duration"])
+    contacts = {"type": COLLISION, "topic": "/collisions", "schedule": "sparse"}
+    data["participants"][_world(base)]["outputs"].setdefault("collision", contacts)
     scenario = make_scenario(data, base.name)
     return scenario, law_in_use(scenario, controllers_of(scenario)[0])
 
@@ -329,15 +339,16 @@ def _loss(scenario: Scenario) -> Any:
 
 def _measure(base: Scenario, setting: Setting, seed: int) -> Measured:
     """Both runs of one seed."""
-    gain, noise, l2 = _sines(base, setting, seed)
+    gain, noise, l2, contacts = _sines(base, setting, seed)
     brake = [
         {"constant": f"{BRAKE_AT_S:f}s"},
         {"ramp": {"speed": _speed(base) - BRAKE_BY, "acceleration": BRAKE}},
     ]
     scenario, _ = _changed(base, setting, seed, brake, BRAKE_RUN_S)
-    _, accelerations = _run(scenario)
-    peaks = [-min(values) for values in accelerations]
-    return Measured(gain, noise, l2, [b / a for a, b in zip(peaks, peaks[1:], strict=False)])
+    seen = _run(scenario)
+    peaks = [-min(values) for values in seen.accelerations]
+    ratios = [b / a for a, b in zip(peaks, peaks[1:], strict=False)]
+    return Measured(gain, noise, l2, ratios, contacts + len(seen.contacts))
 
 
 def _speed(base: Scenario) -> float:
@@ -346,8 +357,8 @@ def _speed(base: Scenario) -> float:
 
 def _sines(
     base: Scenario, setting: Setting, seed: int
-) -> tuple[list[list[float]], list[list[float]], list[float]]:
-    """Gain and noise over frequency, L2 ratio of each pair, behind the sum of sines."""
+) -> tuple[list[list[float]], list[list[float]], list[float], int]:
+    """Gain and noise over frequency, L2 ratio of each pair, behind the sum of sines; contacts."""
     cycles = 1 + math.ceil(SETTLE_S / PERIOD_S)
     multisine = {
         "amplitude": AMPLITUDE,
@@ -356,9 +367,9 @@ def _sines(
         "cycles": cycles,
     }
     scenario, _ = _changed(base, setting, seed, [{"multisine": multisine}], SETTLE_S + PERIOD_S)
-    speeds, _ = _run(scenario)
-    count = round(PERIOD_S / (scenario.participants["world"].period or 1) * 1e9)
-    last = np.array([values[-count:] for values in speeds])
+    seen = _run(scenario)
+    count = round(PERIOD_S / (scenario.participants[_world(base)].period or 1) * 1e9)
+    last = np.array([values[-count:] for values in seen.speeds])
     spectra = amplitudes(last)
     excited = spectra[:, list(HARMONICS)]
     noise = np.stack([_noise(spectra, k) for k in HARMONICS], axis=1)
@@ -367,6 +378,7 @@ def _sines(
         _over(excited[1:], excited[:-1]),
         _over(np.maximum(noise[:-1], noise[1:]), excited[:-1]),
         _over(deviations[1:], deviations[:-1]),
+        len(seen.contacts),
     )
 
 
@@ -395,18 +407,29 @@ def amplitudes(values: Numbers) -> Numbers:
     return 2.0 / values.shape[-1] * np.abs(np.fft.rfft(levelled))
 
 
-def _run(scenario: Scenario) -> tuple[list[list[float]], list[list[float]]]:
-    """Speeds and accelerations of the platoon, front to rear."""
-    names = scenario.scene["platoon"]
-    speeds: list[list[float]] = [[] for _ in names]
-    accelerations: list[list[float]] = [[] for _ in names]
-    world = next(n for n, p in scenario.participants.items() if f"odometry/{names[0]}" in p.outputs)
-    watch: Watched = {}
+class _Seen(NamedTuple):
+    """What a run shows: of each vehicle, front to rear, and of each contact that begins."""
+
+    speeds: list[list[float]]
+    accelerations: list[list[float]]
+    contacts: list[float]
+
+
+def _run(scenario: Scenario) -> _Seen:
+    names, world = scenario.scene["platoon"], _world(scenario)
+    seen = _Seen([[] for _ in names], [[] for _ in names], [])
+    watch: Watched = {(world, "collision"): _keep(seen.contacts, attrgetter("value.impulse"))}
     for i, name in enumerate(names):
-        watch[world, f"odometry/{name}"] = _keep(speeds[i], attrgetter("value.vx"))
-        watch[world, f"acceleration/{name}"] = _keep(accelerations[i], attrgetter("value.ax"))
+        watch[world, f"odometry/{name}"] = _keep(seen.speeds[i], attrgetter("value.vx"))
+        watch[world, f"acceleration/{name}"] = _keep(seen.accelerations[i], attrgetter("value.ax"))
     run_watched(scenario, watch)
-    return speeds, accelerations
+    return seen
+
+
+def _world(scenario: Scenario) -> str:
+    """The participant that tells where the vehicles are."""
+    odometry = f"odometry/{scenario.scene['platoon'][0]}"
+    return next(n for n, p in scenario.participants.items() if odometry in p.outputs)
 
 
 def _keep(values: list[float], field: Callable[[Sample], float]) -> Callable[[Sample], None]:
@@ -425,12 +448,13 @@ def _smallest(base: Scenario, setting: Setting) -> float | None:
     silent = make_scenario(quiet, base.name)
 
     def stable(time_gap: float) -> bool:
-        gains, noise, _ = _sines(silent, replace(setting, time_gap=time_gap), base.seed)
+        changed = replace(setting, time_gap=time_gap)
+        gains, noise, _, contacts = _sines(silent, changed, base.seed)
         told = [_told([pair]) for pair in noise]
         largest = [
             max((pair[f] for f in of), default=None) for pair, of in zip(gains, told, strict=True)
         ]
-        return string_stable(largest, [None] * len(largest)) is True
+        return not contacts and string_stable(largest, [None] * len(largest)) is True
 
     low, high = SHORTEST, _changed(base, setting, 1, [], 1.0)[1].following.time_gap
     while not stable(high):
