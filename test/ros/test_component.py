@@ -83,6 +83,7 @@ def test_a_component_has_the_trace_of_the_same_node_in_a_program(
         assert trace("busy", loaded, "ros") == first
 
 
+@pytest.mark.usefixtures("nothing_left")
 def test_components_of_one_process_are_loaded_anew_for_each_run(
     environment: dict[str, str], prefix: tuple[Path, dict[str, str]], tmp_path: Path
 ) -> None:
@@ -116,7 +117,7 @@ def test_components_of_one_process_are_loaded_anew_for_each_run(
             found = [trace(str(n), shared, shape) for n, shape in enumerate(("composed", "ros"))]
             assert found == [expected, expected]
         finally:
-            container.kill()
+            container.terminate()  # killed, it would leave its shared memory
         said = container.communicate()[0].splitlines()
     assert said.count("loaded") == 4
     # What a container does not do in time at the end of a run it does at the start of the next one.

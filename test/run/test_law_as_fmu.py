@@ -93,7 +93,7 @@ def test_the_command_builds_fmus_that_others_accept(
 @pytest.mark.parametrize(
     ("law", "settings", "message"),
     [
-        ("ploeg", {}, "control law: found 'ploeg'; allowed are cruise_control"),
+        ("ploeg", {}, r"found 'ploeg'; did you mean 'ploeg_cacc'\? allowed are cruise_control"),
         ("ploeg_cacc", {"kq": "1"}, r"ploeg_cacc'\.kq: unknown key"),
         ("ploeg_cacc", {"kp": "x"}, "kp: found 'x'; allowed is a number"),
         ("x.fmu", {}, "found 'x.fmu', which is an FMU already"),
