@@ -10,15 +10,15 @@ from buildtools.net_lines import of_text, of_wings
 #: Net lines in all languages, a twentieth more than there were when the budget was made. Raise one
 #: in a commit of its own, which says in one sentence why; lower it when something goes.
 BUDGET = {
-    "cli": 2_920,
+    "cli": 2_922,
     "core": 25_095,
     "dcp": 13_355,
     "driving": 17_795,
-    "lab": 8_360,
+    "lab": 8_374,
     "ros": 13_725,
     "ros2_cosim": 132,
     "vds": 3_850,
-    "world": 27_315,
+    "world": 27_250,
     "bench": 11_415,
     "buildtools": 2_245,
     "config": 37,
