@@ -31,7 +31,7 @@ def folded(faults: Iterable[str]) -> list[str]:
     for fault in faults:
         found = _OF_PARTICIPANT.fullmatch(fault)
         if found is None:
-            alike[fault,] = []
+            alike[(fault,)] = []
         else:
             name, key, text = found.groups()
             alike.setdefault((key, text), []).append(name)
