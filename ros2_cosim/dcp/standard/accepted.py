@@ -133,8 +133,8 @@ class AcceptedLinks:
             self._talking[link] = None
         if link.reader.waiting > _FEW_BYTES and not self._keeps(link):
             self._limit_memory()
-        # Each may take long. A thread that reads this connection meanwhile, as the second one of a
-        # slave does, first goes on with those that wait.
+        # A frame may take long to handle. Another thread that reads this connection meanwhile,
+        # such as the second thread of a slave, first handles the frames that wait.
         link.arrived.extend(frames)
         while link.arrived:
             self._on_frame(link, link.arrived.popleft())

@@ -144,7 +144,7 @@ def keeps_dds(environment: Mapping[str, str]) -> bool:
 def check_ros(what: str, instead: str = "", environment: Mapping[str, str] = os.environ) -> None:
     """Check whether this process can load ROS, which would end it without its middleware.
 
-    :param what: needs it, for the message
+    :param what: the part that needs ROS, for the message
     :param instead: what else a user can do
     :raises ConfigurationError: rclpy, or the middleware that the environment names, is missing
     """

@@ -22,7 +22,7 @@ from ros2_cosim.ros.foreign.foreign_process import container_name, node_paramete
 from ros2_cosim.ros.node.answers import answer_of
 
 Wait = Callable[[Callable[[], bool], float], None]
-#: A container may take so long to unload a component [s]; else the next run does it.
+#: Longest wait for a container to unload a component [s]; after it, the next run unloads.
 _UNLOAD_S = 2.0
 
 
@@ -101,7 +101,7 @@ class LoadedComponent:
         self._number = answer.unique_id
 
     def unload(self) -> None:
-        """Take it out of a container that goes on, if that answers in time."""
+        """Unload the component from a container that goes on, if it answers in time."""
         number, self._number = self._number, None
         if number is not None and self._runs_already and rclpy.ok():
             # The run ends already, whatever is the cause.

@@ -32,8 +32,8 @@ from ros2_cosim.ros.node.answers import REPEAT_S, answer_of
 from ros2_cosim.ros.node.writers import ClockWriter, data_qos, message_class, node_of
 
 _POLL_S = 0.1
-#: So long an answer is waited for [ns] before what else has come is taken: before it is so much
-#: that the middleware drops something.
+#: Longest wait for an answer [ns] before other messages are taken: a longer wait could fill the
+#: queues of the middleware, which then drops messages.
 _CALL_NS = 5_000_000
 #: A client of ROS keeps ten answers.
 _CALLS_AT_ONCE = 8
@@ -372,9 +372,9 @@ class ForeignTopics:
         self._take_answers()
 
     def _call(self, calls: int) -> list[int]:
-        """Call the node so many times at once; wall time [ns] at which it gave each answer.
+        """Send several calls at once; return the wall time [ns] of each answer of the node.
 
-        What else comes meanwhile is taken later: to wake up for it takes time from the node.
+        Other messages are taken later: each wake-up takes time from the node.
         """
         client: Any = self._client
         handle, kind = client.handle, client.srv_type.Response

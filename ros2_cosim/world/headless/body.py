@@ -107,7 +107,7 @@ class VehicleBody:
 
         :param driven: how the vehicle moves, until a client sets more; as clients drive it, if None
         :param sway: how it wanders about its way; None: not at all
-        :param land: around the roads; None: beside a road its surface goes on
+        :param land: the land around the roads; None: the road's surface goes on beside it
         """
         #: What the vehicle has unless a client sets others.
         self.usual, self.equipment = driven or blueprint.driven({})

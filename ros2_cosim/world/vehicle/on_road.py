@@ -47,7 +47,7 @@ class RoadVehicle:
         """Lie down on the road below the vehicle.
 
         :param z: height [m] near which the road is, where roads lie above each other
-        :param land: around the roads; None: beside a road its surface goes on
+        :param land: the land around the roads; None: the road's surface goes on beside it
         """
         self.network = network
         self._land = land
