@@ -1,3 +1,4 @@
+# Copyright 2026 ros2_cosim contributors
 # SPDX-License-Identifier: Apache-2.0
 """Build the wheel: Python modules, and all that CMakeLists.txt installs besides.
 

@@ -1,3 +1,4 @@
+# Copyright 2026 ros2_cosim contributors
 # SPDX-License-Identifier: Apache-2.0
 """Adaptive congestion control: stations that always have a frame, and stations that send CAMs.
 

@@ -1,3 +1,4 @@
+# Copyright 2026 ros2_cosim contributors
 # SPDX-License-Identifier: Apache-2.0
 """No contact while an object sensor is blind: all scenarios of the library x kinds x drawn times.
 

@@ -1,3 +1,4 @@
+# Copyright 2026 ros2_cosim contributors
 # SPDX-License-Identifier: Apache-2.0
 """Compares the project's road network with the map code of CARLA's client, on any maps.
 

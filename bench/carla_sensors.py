@@ -1,3 +1,4 @@
+# Copyright 2026 ros2_cosim contributors
 # SPDX-License-Identifier: Apache-2.0
 """How fast the headless server's sensors are: ticks per second that the real client receives.
 

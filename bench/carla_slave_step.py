@@ -1,3 +1,4 @@
+# Copyright 2026 ros2_cosim contributors
 # SPDX-License-Identifier: Apache-2.0
 """How long a step of the CARLA slave takes, and which share of it is the simulator's.
 

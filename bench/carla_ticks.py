@@ -1,3 +1,4 @@
+# Copyright 2026 ros2_cosim contributors
 # SPDX-License-Identifier: Apache-2.0
 """How fast ``world.tick()`` is with the real client, as a share of the rate of an empty call.
 

@@ -1,3 +1,4 @@
+# Copyright 2026 ros2_cosim contributors
 # SPDX-License-Identifier: Apache-2.0
 """Traffic of the real CARLA client's traffic manager, with walkers: what happens, and whose fault.
 

@@ -1,3 +1,4 @@
+# Copyright 2026 ros2_cosim contributors
 # SPDX-License-Identifier: Apache-2.0
 """Chaos: random runs in which random processes are killed, frozen, late, or answer twice.
 

@@ -1,3 +1,4 @@
+# Copyright 2026 ros2_cosim contributors
 # SPDX-License-Identifier: Apache-2.0
 """Says once again what was said on a topic: ``python chaos_echo.py TOPIC SECONDS``.
 

@@ -1,3 +1,4 @@
+# Copyright 2026 ros2_cosim contributors
 # SPDX-License-Identifier: Apache-2.0
 """The systems that are disturbed or multiplied: a ring of stages that count what they read."""
 

@@ -1,3 +1,4 @@
+# Copyright 2026 ros2_cosim contributors
 # SPDX-License-Identifier: Apache-2.0
 """How much loss over UDP a run stands: the platoon with its world behind a network that loses.
 

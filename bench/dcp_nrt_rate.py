@@ -1,3 +1,4 @@
+# Copyright 2026 ros2_cosim contributors
 # SPDX-License-Identifier: Apache-2.0
 """NRT steps per second over loopback against a bare socket ping-pong in the same run.
 

@@ -1,3 +1,4 @@
+# Copyright 2026 ros2_cosim contributors
 # SPDX-License-Identifier: Apache-2.0
 """Fuzzed PDUs and random PDU sequences against a live slave in its own process.
 

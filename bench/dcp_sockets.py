@@ -1,3 +1,4 @@
+# Copyright 2026 ros2_cosim contributors
 # SPDX-License-Identifier: Apache-2.0
 """Does it matter in how many PDUs and over how many sockets the data of a slave travel?
 

@@ -1,3 +1,4 @@
+# Copyright 2026 ros2_cosim contributors
 # SPDX-License-Identifier: Apache-2.0
 """What it takes to couple one vehicle in six ways, one of them over two transports.
 

@@ -1,3 +1,4 @@
+# Copyright 2026 ros2_cosim contributors
 # SPDX-License-Identifier: Apache-2.0
 """Endurance: one run of hours, watched from outside; or one scenario a thousand times.
 

@@ -1,3 +1,4 @@
+# Copyright 2026 ros2_cosim contributors
 # SPDX-License-Identifier: Apache-2.0
 """A leader with a speed that was recorded on the road, and what laws make of it behind.
 

@@ -1,3 +1,4 @@
+# Copyright 2026 ros2_cosim contributors
 # SPDX-License-Identifier: Apache-2.0
 """An ordinary controller: two subscriptions, a timer of 20 Hz, one publisher.
 

@@ -1,3 +1,4 @@
+# Copyright 2026 ros2_cosim contributors
 # SPDX-License-Identifier: Apache-2.0
 """An unmodified node as controller, beside a bare exchange of the same messages.
 

@@ -1,3 +1,4 @@
+# Copyright 2026 ros2_cosim contributors
 # SPDX-License-Identifier: Apache-2.0
 """Systems of other projects beside plain executors: do runs differ, and what do they cost?
 

@@ -1,3 +1,4 @@
+# Copyright 2026 ros2_cosim contributors
 # SPDX-License-Identifier: Apache-2.0
 """Nodes of others, unmodified: whether a scenario written by looking runs, and always alike.
 

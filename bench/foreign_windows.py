@@ -1,3 +1,4 @@
+# Copyright 2026 ros2_cosim contributors
 # SPDX-License-Identifier: Apache-2.0
 """Nodes that publish on their own account: every run ends, or is marked as not repeatable.
 

@@ -1,3 +1,4 @@
+# Copyright 2026 ros2_cosim contributors
 # SPDX-License-Identifier: Apache-2.0
 """Speed of the kernel in every run shape, beside other ways of doing the same.
 

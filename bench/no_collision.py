@@ -1,3 +1,4 @@
+# Copyright 2026 ros2_cosim contributors
 # SPDX-License-Identifier: Apache-2.0
 """No collision with the emergency brake on: laws x V2V x sensor noise x seeds, two scenarios.
 

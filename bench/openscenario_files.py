@@ -1,3 +1,4 @@
+# Copyright 2026 ros2_cosim contributors
 # SPDX-License-Identifier: Apache-2.0
 """Files of OpenSCENARIO XML, as others have written them: which of them run, and to which end.
 

@@ -1,3 +1,4 @@
+# Copyright 2026 ros2_cosim contributors
 # SPDX-License-Identifier: Apache-2.0
 """Criticality of runs as others compute it from their OSI traces, beside that of this project.
 

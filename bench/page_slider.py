@@ -1,3 +1,4 @@
+# Copyright 2026 ros2_cosim contributors
 # SPDX-License-Identifier: Apache-2.0
 """How fast the slider of a page answers: a run of ten minutes with 50 vehicles in a real browser.
 

@@ -1,3 +1,4 @@
+# Copyright 2026 ros2_cosim contributors
 # SPDX-License-Identifier: Apache-2.0
 """A real-time and a non-real-time part over a disturbed network: what is estimated and repeated.
 

@@ -1,3 +1,4 @@
+# Copyright 2026 ros2_cosim contributors
 # SPDX-License-Identifier: Apache-2.0
 """The platoon at factor 1 with a plant that is late in 1, 5 and 20 % of its steps.
 

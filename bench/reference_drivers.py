@@ -1,3 +1,4 @@
+# Copyright 2026 ros2_cosim contributors
 # SPDX-License-Identifier: Apache-2.0
 """The gaps at which the reference drivers of UN R157 do not avoid a cut-in.
 

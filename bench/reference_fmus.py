@@ -1,3 +1,4 @@
+# Copyright 2026 ros2_cosim contributors
 # SPDX-License-Identifier: Apache-2.0
 """FMUs of a directory in each interface type, here and in FMPy's own simulation: equal bits?
 

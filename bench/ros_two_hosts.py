@@ -1,3 +1,4 @@
+# Copyright 2026 ros2_cosim contributors
 # SPDX-License-Identifier: Apache-2.0
 """The platoon on two and three hosts, over a bad network (needs root and Linux).
 

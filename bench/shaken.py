@@ -1,3 +1,4 @@
+# Copyright 2026 ros2_cosim contributors
 # SPDX-License-Identifier: Apache-2.0
 """Shaken: a command whose processes are delayed at random, to find what is right only on a quiet
 machine.

@@ -1,6 +1,6 @@
-/* SPDX-License-Identifier: Apache-2.0
- *
- * Loaded into a process (LD_PRELOAD), it delays system calls at random: those by which processes
+// Copyright 2026 ros2_cosim contributors
+// SPDX-License-Identifier: Apache-2.0
+/* Loaded into a process (LD_PRELOAD), it delays system calls at random: those by which processes
  * meet in the file system, in sockets and in signals. Each delay lies where the scheduler, or a slow
  * disk, may put one, too: what goes wrong under it can go wrong without it.
  */

@@ -1,3 +1,4 @@
+# Copyright 2026 ros2_cosim contributors
 # SPDX-License-Identifier: Apache-2.0
 """The protocol of a run over a simulated network, for as many seeds as there is time.
 

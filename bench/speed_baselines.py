@@ -1,3 +1,4 @@
+# Copyright 2026 ros2_cosim contributors
 # SPDX-License-Identifier: Apache-2.0
 """What the same work takes without this project: plain calls, bare sockets, bare rclpy."""
 

@@ -1,3 +1,4 @@
+# Copyright 2026 ros2_cosim contributors
 # SPDX-License-Identifier: Apache-2.0
 """Both workloads with HELICS: one process per federate, and one for the broker."""
 

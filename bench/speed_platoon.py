@@ -1,3 +1,4 @@
+# Copyright 2026 ros2_cosim contributors
 # SPDX-License-Identifier: Apache-2.0
 """Workload W3: the platoon scenario, and platoons of any length on the circuit."""
 

@@ -1,3 +1,4 @@
+# Copyright 2026 ros2_cosim contributors
 # SPDX-License-Identifier: Apache-2.0
 """Speeds as ratios to a peer of the same run, beside those of the run before.
 

@@ -1,3 +1,4 @@
+# Copyright 2026 ros2_cosim contributors
 # SPDX-License-Identifier: Apache-2.0
 """Workload W3 in SUMO alone: a platoon with SUMO's own CACC; Python reads all states each step."""
 

@@ -1,3 +1,4 @@
+# Copyright 2026 ros2_cosim contributors
 # SPDX-License-Identifier: Apache-2.0
 """Whether runs that start at 0 and at a late time of ROS's clock are equal except for their stamps.
 

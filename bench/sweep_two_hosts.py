@@ -1,3 +1,4 @@
+# Copyright 2026 ros2_cosim contributors
 # SPDX-License-Identifier: Apache-2.0
 """A sweep on a cluster with a network between scheduler and workers (needs root and Linux).
 

@@ -1,3 +1,4 @@
+# Copyright 2026 ros2_cosim contributors
 # SPDX-License-Identifier: Apache-2.0
 """Pictures of towns from drawn places, to be looked at: one sheet for each map.
 

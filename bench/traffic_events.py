@@ -1,3 +1,4 @@
+# Copyright 2026 ros2_cosim contributors
 # SPDX-License-Identifier: Apache-2.0
 """What happens in traffic, and whose fault it is: the server's or the traffic manager's.
 

@@ -1,3 +1,4 @@
+# Copyright 2026 ros2_cosim contributors
 # SPDX-License-Identifier: Apache-2.0
 """VDS1 at rates from 50 Hz on, and JSON at up to 60 Hz: latency, jitter and loss.
 

@@ -1,3 +1,4 @@
+# Copyright 2026 ros2_cosim contributors
 # SPDX-License-Identifier: Apache-2.0
 """How well ``cosim vds serve`` keeps its time, seen from the other end of the wire.
 

@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# Copyright 2026 ros2_cosim contributors
 # SPDX-License-Identifier: Apache-2.0
 """Build wheel and source archive as ``make release`` does, and use each as a user does.
 

@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# Copyright 2026 ros2_cosim contributors
 # SPDX-License-Identifier: Apache-2.0
 """Measure what the quick tests of each wing take, and write it into CONTRIBUTING.md.
 

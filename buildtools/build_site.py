@@ -1,3 +1,4 @@
+# Copyright 2026 ros2_cosim contributors
 # SPDX-License-Identifier: Apache-2.0
 """Build the site of the documentation (``make docs``): static, searchable, without network.
 

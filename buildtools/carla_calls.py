@@ -1,3 +1,4 @@
+# Copyright 2026 ros2_cosim contributors
 # SPDX-License-Identifier: Apache-2.0
 """The table of all calls of CARLA's client in ``docs/carla-calls.md``.
 

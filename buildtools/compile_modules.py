@@ -1,3 +1,4 @@
+# Copyright 2026 ros2_cosim contributors
 # SPDX-License-Identifier: Apache-2.0
 """Compile the hot modules of the package with mypyc into one library (part of ``make setup``).
 

@@ -1,3 +1,4 @@
+# Copyright 2026 ros2_cosim contributors
 # SPDX-License-Identifier: Apache-2.0
 """Write the entry points that pyproject.toml declares as an ``entry_points.txt``."""
 

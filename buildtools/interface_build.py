@@ -1,3 +1,4 @@
+# Copyright 2026 ros2_cosim contributors
 # SPDX-License-Identifier: Apache-2.0
 """Build the ROS interfaces of this package against the ROS wheels of a virtual environment."""
 

@@ -1,3 +1,4 @@
+# Copyright 2026 ros2_cosim contributors
 # SPDX-License-Identifier: Apache-2.0
 """Write requirements.lock: every distribution of the environment, pinned and with its hashes.
 

@@ -1,3 +1,4 @@
+# Copyright 2026 ros2_cosim contributors
 # SPDX-License-Identifier: Apache-2.0
 """Count the net lines of the package: no blank ones, no comments, no docstrings; in any language.
 

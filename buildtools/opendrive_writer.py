@@ -1,3 +1,4 @@
+# Copyright 2026 ros2_cosim contributors
 # SPDX-License-Identifier: Apache-2.0
 """OpenDRIVE 1.4 text from parts: what the generators of the project's maps have in common.
 

@@ -1,3 +1,4 @@
+# Copyright 2026 ros2_cosim contributors
 # SPDX-License-Identifier: Apache-2.0
 """Starts the interpreter anew with the libraries of the ROS wheels, before their own module does.
 

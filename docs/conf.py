@@ -1,3 +1,4 @@
+# Copyright 2026 ros2_cosim contributors
 # SPDX-License-Identifier: Apache-2.0
 """Settings of Sphinx for the pages: of ``make docs`` (``buildtools/build_site.py``) and rosdoc2."""
 

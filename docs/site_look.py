@@ -1,3 +1,4 @@
+# Copyright 2026 ros2_cosim contributors
 # SPDX-License-Identifier: Apache-2.0
 """How the site of ``make docs`` looks, and what its search finds: an extension of Sphinx."""
 

@@ -1,3 +1,4 @@
+# Copyright 2026 ros2_cosim contributors
 # SPDX-License-Identifier: Apache-2.0
 """Run the platoon: ``ros2 launch ros2_cosim platoon.launch.py``; see ``scenario.launch.py``."""
 

@@ -1,3 +1,4 @@
+# Copyright 2026 ros2_cosim contributors
 # SPDX-License-Identifier: Apache-2.0
 """Run any scenario: ``ros2 launch ros2_cosim scenario.launch.py scenario:=FILE``.
 

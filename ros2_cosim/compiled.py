@@ -1,3 +1,4 @@
+# Copyright 2026 ros2_cosim contributors
 # SPDX-License-Identifier: Apache-2.0
 """Finds the compiled form of the hot modules, where there is one of exactly these sources.
 

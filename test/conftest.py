@@ -1,3 +1,4 @@
+# Copyright 2026 ros2_cosim contributors
 # SPDX-License-Identifier: Apache-2.0
 """What all tests share: profiles of property tests, fixtures, and which tests are slow."""
 

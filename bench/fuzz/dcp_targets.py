@@ -1,3 +1,4 @@
+# Copyright 2026 ros2_cosim contributors
 # SPDX-License-Identifier: Apache-2.0
 """Fuzz targets of DCP: both sides of the protocol, descriptions, FMUs, captured traffic."""
 

@@ -1,3 +1,4 @@
+# Copyright 2026 ros2_cosim contributors
 # SPDX-License-Identifier: Apache-2.0
 """Chooses from many inputs the few that reach as much code, by Python's own tracing."""
 

@@ -1,3 +1,4 @@
+# Copyright 2026 ros2_cosim contributors
 # SPDX-License-Identifier: Apache-2.0
 """Fuzz targets around a run: its link to another host, a page that starts it, CARLA's answers."""
 

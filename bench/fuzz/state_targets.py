@@ -1,3 +1,4 @@
+# Copyright 2026 ros2_cosim contributors
 # SPDX-License-Identifier: Apache-2.0
 """Fuzz targets of files from which something goes on: checkpoints, recordings of a server."""
 

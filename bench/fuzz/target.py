@@ -1,3 +1,4 @@
+# Copyright 2026 ros2_cosim contributors
 # SPDX-License-Identifier: Apache-2.0
 """What a fuzz target is: one reader of foreign input, its seeds, and what it may raise."""
 

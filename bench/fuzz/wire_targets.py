@@ -1,3 +1,4 @@
+# Copyright 2026 ros2_cosim contributors
 # SPDX-License-Identifier: Apache-2.0
 """Fuzz targets on sockets beside DCP: VDS1, CARLA's two ports, the data port, message bytes."""
 

@@ -1,3 +1,4 @@
+# Copyright 2026 ros2_cosim contributors
 # SPDX-License-Identifier: Apache-2.0
 """Disparity of the two cameras by semi-global matching, against the depth camera."""
 

@@ -1,3 +1,4 @@
+# Copyright 2026 ros2_cosim contributors
 # SPDX-License-Identifier: Apache-2.0
 """Boxes of cars from a lidar: off the ground, in clusters, in rectangles; and how right they are.
 

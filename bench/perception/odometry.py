@@ -1,3 +1,4 @@
+# Copyright 2026 ros2_cosim contributors
 # SPDX-License-Identifier: Apache-2.0
 """Visual odometry: corners with a depth by stereo, followed into the next picture, and their pose.
 

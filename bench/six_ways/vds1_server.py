@@ -1,3 +1,4 @@
+# Copyright 2026 ros2_cosim contributors
 # SPDX-License-Identifier: Apache-2.0
 """The vehicle behind VDS1, in lock-step: each new command is one step, and its state the answer."""
 

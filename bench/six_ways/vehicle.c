@@ -1,6 +1,6 @@
-/* SPDX-License-Identifier: Apache-2.0
- * The vehicle of the study, with the equations and the bits of vehicle.py.
- */
+// Copyright 2026 ros2_cosim contributors
+// SPDX-License-Identifier: Apache-2.0
+/* The vehicle of the study, with the equations and the bits of vehicle.py. */
 static double place_x, place_y, heading, velocity, turning;
 
 void reset(void) { place_x = place_y = heading = velocity = turning = 0.0; }

@@ -1,6 +1,6 @@
-/* SPDX-License-Identifier: Apache-2.0
- * The vehicle as an FMU (FMI 2.0, co-simulation), around vehicle.c.
- */
+// Copyright 2026 ros2_cosim contributors
+// SPDX-License-Identifier: Apache-2.0
+/* The vehicle as an FMU (FMI 2.0, co-simulation), around vehicle.c. */
 #include <stddef.h>
 #include <string.h>
 #include "vehicle.c"

@@ -1,3 +1,4 @@
+# Copyright 2026 ros2_cosim contributors
 # SPDX-License-Identifier: Apache-2.0
 """The graph of the Autoware reference system; ``reference_system.py`` says where it is from."""
 

@@ -1,3 +1,4 @@
+# Copyright 2026 ros2_cosim contributors
 # SPDX-License-Identifier: Apache-2.0
 """The nodes of the Autoware reference system: sensors, transforms, fusions, a planner, sinks.
 

@@ -1,3 +1,4 @@
+# Copyright 2026 ros2_cosim contributors
 # SPDX-License-Identifier: Apache-2.0
 """Runs the nodes of a system in one executor, and notes which callbacks ran.
 

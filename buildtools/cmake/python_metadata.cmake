@@ -1,3 +1,4 @@
+# Copyright 2026 ros2_cosim contributors
 # SPDX-License-Identifier: Apache-2.0
 #
 # Adds the entry points of pyproject.toml to the Python metadata of the generated package, so

@@ -1,6 +1,6 @@
-/* SPDX-License-Identifier: Apache-2.0
- *
- * The CACC of Ploeg et al. as C source: h du/dt = -u + kp e + kd de/dt + u_pred, solved exactly over a
+// Copyright 2026 ros2_cosim contributors
+// SPDX-License-Identifier: Apache-2.0
+/* The CACC of Ploeg et al. as C source: h du/dt = -u + kp e + kd de/dt + u_pred, solved exactly over a
  * step, as the control law ploeg_cacc (ros2_cosim/driving/controllers/ploeg.py) does.
  *
  *   cosim fmu config/laws/ploeg_cacc.c            an FMU, for this and other tools

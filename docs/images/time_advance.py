@@ -1,3 +1,4 @@
+# Copyright 2026 ros2_cosim contributors
 # SPDX-License-Identifier: Apache-2.0
 """Draws time-advance.svg: which messages one activation of a participant delivers, and when.
 

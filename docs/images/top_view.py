@@ -1,3 +1,4 @@
+# Copyright 2026 ros2_cosim contributors
 # SPDX-License-Identifier: Apache-2.0
 """Draws platoon.png as a page: the markers that RViz shows, seen from above, from a bag."""
 

@@ -1,3 +1,4 @@
+# Copyright 2026 ros2_cosim contributors
 # SPDX-License-Identifier: Apache-2.0
 """``CarlaUE4.sh``: ``cosim carla-headless`` with the command line of CARLA's own server.
 

@@ -1,3 +1,4 @@
+# Copyright 2026 ros2_cosim contributors
 # SPDX-License-Identifier: Apache-2.0
 """How the commands behave on a terminal: clear errors, exit codes, signals, progress, output."""
 

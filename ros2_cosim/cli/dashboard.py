@@ -1,3 +1,4 @@
+# Copyright 2026 ros2_cosim contributors
 # SPDX-License-Identifier: Apache-2.0
 """The command ``cosim dashboard``; what it needs of ROS is imported when it is called."""
 

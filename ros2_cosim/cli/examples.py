@@ -1,3 +1,4 @@
+# Copyright 2026 ros2_cosim contributors
 # SPDX-License-Identifier: Apache-2.0
 """Examples of every command, as ``--help`` shows them, and what a newcomer needs first."""
 

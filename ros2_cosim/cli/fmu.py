@@ -1,3 +1,4 @@
+# Copyright 2026 ros2_cosim contributors
 # SPDX-License-Identifier: Apache-2.0
 """``cosim fmu``: a scenario or a control law as an FMU, or a scenario of FMUs as an SSP."""
 

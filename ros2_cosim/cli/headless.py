@@ -1,3 +1,4 @@
+# Copyright 2026 ros2_cosim contributors
 # SPDX-License-Identifier: Apache-2.0
 """``cosim carla-headless``: the server with a page of its world and sensors in ROS 2."""
 

@@ -1,3 +1,4 @@
+# Copyright 2026 ros2_cosim contributors
 # SPDX-License-Identifier: Apache-2.0
 """``ros2 cosim``: the command ``cosim`` among those of ROS, where ros2cli is installed.
 

@@ -1,3 +1,4 @@
+# Copyright 2026 ros2_cosim contributors
 # SPDX-License-Identifier: Apache-2.0
 """The verbs of ``cosim``: its own, and entry points of the group ``ros2_cosim.verbs``.
 

@@ -1,3 +1,4 @@
+# Copyright 2026 ros2_cosim contributors
 # SPDX-License-Identifier: Apache-2.0
 """What drives and judges: control laws, sensors, V2V, CAN, referee, OpenSCENARIO.
 

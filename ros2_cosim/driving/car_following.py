@@ -1,3 +1,4 @@
+# Copyright 2026 ros2_cosim contributors
 # SPDX-License-Identifier: Apache-2.0
 """The car-following scenario: an ego vehicle between two others that speed up and brake.
 

@@ -1,3 +1,4 @@
+# Copyright 2026 ros2_cosim contributors
 # SPDX-License-Identifier: Apache-2.0
 """The participant that speaks for the leader of a platoon when vehicles join or leave."""
 

@@ -1,3 +1,4 @@
+# Copyright 2026 ros2_cosim contributors
 # SPDX-License-Identifier: Apache-2.0
 """The section ``platoon`` of a scenario file: a platoon of any length in a few lines.
 

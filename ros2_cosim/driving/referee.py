@@ -1,3 +1,4 @@
+# Copyright 2026 ros2_cosim contributors
 # SPDX-License-Identifier: Apache-2.0
 """The referee: watches the platoon, ends the run at standstill, gives the verdicts."""
 

@@ -1,3 +1,4 @@
+# Copyright 2026 ros2_cosim contributors
 # SPDX-License-Identifier: Apache-2.0
 """ROS 2: participants as nodes, nodes of others, the run shapes ``ros`` and ``composed``.
 

@@ -1,3 +1,4 @@
+# Copyright 2026 ros2_cosim contributors
 # SPDX-License-Identifier: Apache-2.0
 """The way of a command to the wheels: delay, saturation and rate limit of each actuator."""
 

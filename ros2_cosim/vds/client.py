@@ -1,3 +1,4 @@
+# Copyright 2026 ros2_cosim contributors
 # SPDX-License-Identifier: Apache-2.0
 """The other side of VDS1: sends commands to a vehicle simulator and receives its states."""
 

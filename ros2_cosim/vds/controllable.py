@@ -1,3 +1,4 @@
+# Copyright 2026 ros2_cosim contributors
 # SPDX-License-Identifier: Apache-2.0
 """What can be done to a run while it goes on: pause, resume, step, rate."""
 

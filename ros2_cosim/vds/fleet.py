@@ -1,3 +1,4 @@
+# Copyright 2026 ros2_cosim contributors
 # SPDX-License-Identifier: Apache-2.0
 """The core of all run modes: vehicles that are stepped, without clock and without I/O.
 

@@ -1,3 +1,4 @@
+# Copyright 2026 ros2_cosim contributors
 # SPDX-License-Identifier: Apache-2.0
 """Vehicles, actuators and sensor of a session as plain data, for files and scenarios."""
 

@@ -1,3 +1,4 @@
+# Copyright 2026 ros2_cosim contributors
 # SPDX-License-Identifier: Apache-2.0
 """Free run: a fleet against the wall clock, with a watchdog over its commands.
 

@@ -1,3 +1,4 @@
+# Copyright 2026 ros2_cosim contributors
 # SPDX-License-Identifier: Apache-2.0
 """External stepping over VDS1: every command is one tick, and its state is the answer.
 

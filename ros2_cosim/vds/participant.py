@@ -1,3 +1,4 @@
+# Copyright 2026 ros2_cosim contributors
 # SPDX-License-Identifier: Apache-2.0
 """The model ``vds_plant``: a vehicle simulator that speaks VDS1, as the plant of a scenario.
 

@@ -1,3 +1,4 @@
+# Copyright 2026 ros2_cosim contributors
 # SPDX-License-Identifier: Apache-2.0
 """Scenario replay: commands from a file, as fast as possible, the same result every time.
 

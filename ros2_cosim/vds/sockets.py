@@ -1,3 +1,4 @@
+# Copyright 2026 ros2_cosim contributors
 # SPDX-License-Identifier: Apache-2.0
 """The sockets of a VDS1 server: commands in, states out to any number of receivers.
 

@@ -1,3 +1,4 @@
+# Copyright 2026 ros2_cosim contributors
 # SPDX-License-Identifier: Apache-2.0
 """The vehicle that a session steps, under pedals and road wheel angle, and its observable state.
 

@@ -1,3 +1,4 @@
+# Copyright 2026 ros2_cosim contributors
 # SPDX-License-Identifier: Apache-2.0
 """What is simulated: roads, vehicles, the CARLA server and the bridge to it, SUMO.
 

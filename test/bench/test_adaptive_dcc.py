@@ -1,3 +1,4 @@
+# Copyright 2026 ros2_cosim contributors
 # SPDX-License-Identifier: Apache-2.0
 """The bench of adaptive congestion control, in short: vehicles with CAMs are not held back."""
 

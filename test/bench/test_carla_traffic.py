@@ -1,3 +1,4 @@
+# Copyright 2026 ros2_cosim contributors
 # SPDX-License-Identifier: Apache-2.0
 """The bench of traffic: each kind of event and whose fault it is, and a short drive."""
 

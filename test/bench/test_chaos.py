@@ -1,3 +1,4 @@
+# Copyright 2026 ros2_cosim contributors
 # SPDX-License-Identifier: Apache-2.0
 """A few of the disturbed runs, and that the bench draws the same ones for the same seed."""
 

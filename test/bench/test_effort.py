@@ -1,3 +1,4 @@
+# Copyright 2026 ros2_cosim contributors
 # SPDX-License-Identifier: Apache-2.0
 """One vehicle, coupled in every way that ``bench/six_ways`` has: one trace."""
 

@@ -1,3 +1,4 @@
+# Copyright 2026 ros2_cosim contributors
 # SPDX-License-Identifier: Apache-2.0
 """The bench of recorded leaders: its measures by known answers, and one short run."""
 

@@ -1,3 +1,4 @@
+# Copyright 2026 ros2_cosim contributors
 # SPDX-License-Identifier: Apache-2.0
 """The systems of other projects: what their nodes compute, what is counted, one run for real."""
 

@@ -1,3 +1,4 @@
+# Copyright 2026 ros2_cosim contributors
 # SPDX-License-Identifier: Apache-2.0
 """The trials of foreign nodes: their table, what they conclude, and one of them for real."""
 

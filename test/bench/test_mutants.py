@@ -1,3 +1,4 @@
+# Copyright 2026 ros2_cosim contributors
 # SPDX-License-Identifier: Apache-2.0
 """The mutation benchmark: its changes, its sample, and that a mutant is put in, run and judged."""
 

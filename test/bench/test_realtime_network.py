@@ -1,3 +1,4 @@
+# Copyright 2026 ros2_cosim contributors
 # SPDX-License-Identifier: Apache-2.0
 """The bench of two parts over a disturbed network: what it draws, and one short run."""
 

@@ -1,3 +1,4 @@
+# Copyright 2026 ros2_cosim contributors
 # SPDX-License-Identifier: Apache-2.0
 """The benchmark of the late plant runs, and its runs are repeatable; times are not judged."""
 

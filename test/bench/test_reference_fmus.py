@@ -1,3 +1,4 @@
+# Copyright 2026 ros2_cosim contributors
 # SPDX-License-Identifier: Apache-2.0
 """The table of FMUs beside FMPy's own simulation: rows that are equal, and one that is not."""
 

@@ -1,3 +1,4 @@
+# Copyright 2026 ros2_cosim contributors
 # SPDX-License-Identifier: Apache-2.0
 """A shaken command: its calls take longer, its processes stand still; its result stays."""
 

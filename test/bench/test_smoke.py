@@ -1,3 +1,4 @@
+# Copyright 2026 ros2_cosim contributors
 # SPDX-License-Identifier: Apache-2.0
 """Each small benchmark once, as short as it can be: it runs to its end and prints its figures."""
 

@@ -1,3 +1,4 @@
+# Copyright 2026 ros2_cosim contributors
 # SPDX-License-Identifier: Apache-2.0
 """The program that makes pictures of towns: one row of a sheet, the same bytes each time."""
 

@@ -1,3 +1,4 @@
+# Copyright 2026 ros2_cosim contributors
 # SPDX-License-Identifier: Apache-2.0
 """A bus by itself: times of frames, arbitration, error counters by hand, bus off and back."""
 

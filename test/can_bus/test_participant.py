@@ -1,3 +1,4 @@
+# Copyright 2026 ros2_cosim contributors
 # SPDX-License-Identifier: Apache-2.0
 """The bus in runs: commands and events, FMI-LS-BUS beside messages, latencies, states, seams."""
 

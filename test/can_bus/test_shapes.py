@@ -1,3 +1,4 @@
+# Copyright 2026 ros2_cosim contributors
 # SPDX-License-Identifier: Apache-2.0
 """What goes over a bus gives one trace in all shapes; what the bus adds to a platoon."""
 

@@ -1,3 +1,4 @@
+# Copyright 2026 ros2_cosim contributors
 # SPDX-License-Identifier: Apache-2.0
 """DBC: values of messages into frames and back, and what is wrong by its message and signal."""
 

@@ -1,3 +1,4 @@
+# Copyright 2026 ros2_cosim contributors
 # SPDX-License-Identifier: Apache-2.0
 """Commands that demand no number are refused alike, in process and before they go over DCP."""
 

@@ -1,3 +1,4 @@
+# Copyright 2026 ros2_cosim contributors
 # SPDX-License-Identifier: Apache-2.0
 """The CARLA slave as a process of its own, seen by a DCP master: its parameters."""
 

@@ -1,3 +1,4 @@
+# Copyright 2026 ros2_cosim contributors
 # SPDX-License-Identifier: Apache-2.0
 """Vehicles that orders spawn, set and delete: who sees them, and in which runs."""
 

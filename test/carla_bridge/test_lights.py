@@ -1,3 +1,4 @@
+# Copyright 2026 ros2_cosim contributors
 # SPDX-License-Identifier: Apache-2.0
 """Traffic lights of a scene: the vehicles of the scene and background traffic stop at red."""
 

@@ -1,3 +1,4 @@
+# Copyright 2026 ros2_cosim contributors
 # SPDX-License-Identifier: Apache-2.0
 """Recorded road users in a scene: where their actors are, who sees them, and a run as traffic."""
 

@@ -1,3 +1,4 @@
+# Copyright 2026 ros2_cosim contributors
 # SPDX-License-Identifier: Apache-2.0
 """Scenes on the in-process world: state 0, driving, stopping, collisions, wrong parameters."""
 

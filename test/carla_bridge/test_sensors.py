@@ -1,3 +1,4 @@
+# Copyright 2026 ros2_cosim contributors
 # SPDX-License-Identifier: Apache-2.0
 """Sensors of the simulator as ROS messages: when they measure, what, and where it is."""
 

@@ -1,3 +1,4 @@
+# Copyright 2026 ros2_cosim contributors
 # SPDX-License-Identifier: Apache-2.0
 """What the bridge says to a server and hears of it without the client, and no process beside it."""
 

@@ -1,3 +1,4 @@
+# Copyright 2026 ros2_cosim contributors
 # SPDX-License-Identifier: Apache-2.0
 """Background traffic in the town: it gives way in junctions, to each other and to the scene."""
 

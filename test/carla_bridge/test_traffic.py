@@ -1,3 +1,4 @@
+# Copyright 2026 ros2_cosim contributors
 # SPDX-License-Identifier: Apache-2.0
 """Number of vehicles and background traffic: what is there, where it starts, how it drives."""
 

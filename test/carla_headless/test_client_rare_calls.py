@@ -1,3 +1,4 @@
+# Copyright 2026 ros2_cosim contributors
 # SPDX-License-Identifier: Apache-2.0
 """Calls of the real ``carla`` client that no other test makes: each does what its name says."""
 

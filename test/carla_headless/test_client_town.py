@@ -1,3 +1,4 @@
+# Copyright 2026 ros2_cosim contributors
 # SPDX-License-Identifier: Apache-2.0
 """The real ``carla`` client in the town: lights, signs, and its traffic manager at a red light."""
 

@@ -1,3 +1,4 @@
+# Copyright 2026 ros2_cosim contributors
 # SPDX-License-Identifier: Apache-2.0
 """Walkers of the real ``carla`` client in the town, driven by its own navigation."""
 

@@ -1,3 +1,4 @@
+# Copyright 2026 ros2_cosim contributors
 # SPDX-License-Identifier: Apache-2.0
 """Contact of boxes: agreement with a second method, symmetry, resolution by the normal."""
 

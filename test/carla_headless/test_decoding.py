@@ -1,3 +1,4 @@
+# Copyright 2026 ros2_cosim contributors
 # SPDX-License-Identifier: Apache-2.0
 """Readers of RPC arguments: right values pass unchanged, wrong ones never reach a handler."""
 

@@ -1,3 +1,4 @@
+# Copyright 2026 ros2_cosim contributors
 # SPDX-License-Identifier: Apache-2.0
 """The event camera: each event is where and when a pixel's brightness passes a level."""
 

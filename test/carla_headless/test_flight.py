@@ -1,3 +1,4 @@
+# Copyright 2026 ros2_cosim contributors
 # SPDX-License-Identifier: Apache-2.0
 """Vehicles that leave the road: they fall, turn over and come to stand again."""
 

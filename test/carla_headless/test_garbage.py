@@ -1,3 +1,4 @@
+# Copyright 2026 ros2_cosim contributors
 # SPDX-License-Identifier: Apache-2.0
 """Garbage on either port closes that connection only; unknown calls get an error answer."""
 

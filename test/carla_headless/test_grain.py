@@ -1,3 +1,4 @@
+# Copyright 2026 ros2_cosim contributors
 # SPDX-License-Identifier: Apache-2.0
 """The grain of surfaces: it is on them, whoever looks from where, and only on them."""
 

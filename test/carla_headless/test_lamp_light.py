@@ -1,3 +1,4 @@
+# Copyright 2026 ros2_cosim contributors
 # SPDX-License-Identifier: Apache-2.0
 """Lamps light places, not triangles: a picture at night against the law of distance and slant."""
 

@@ -1,3 +1,4 @@
+# Copyright 2026 ros2_cosim contributors
 # SPDX-License-Identifier: Apache-2.0
 """Scenery beside the roads: the roads stay free, the same bits each time, hidden on demand."""
 

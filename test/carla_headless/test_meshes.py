@@ -1,3 +1,4 @@
+# Copyright 2026 ros2_cosim contributors
 # SPDX-License-Identifier: Apache-2.0
 """``static.prop.mesh`` has the body that its mesh names; ``util.actor.empty`` has none."""
 

@@ -1,3 +1,4 @@
+# Copyright 2026 ros2_cosim contributors
 # SPDX-License-Identifier: Apache-2.0
 """Calls from outside of a run are kept with method, frame and user, those of its client are not."""
 

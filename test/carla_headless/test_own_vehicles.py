@@ -1,3 +1,4 @@
+# Copyright 2026 ros2_cosim contributors
 # SPDX-License-Identifier: Apache-2.0
 """Each vehicle of the catalogue moves with its own figures, and each wheel on its own ground."""
 

@@ -1,3 +1,4 @@
+# Copyright 2026 ros2_cosim contributors
 # SPDX-License-Identifier: Apache-2.0
 """Rays against the scene in process: lidars, radar, and the calls that cast rays."""
 

@@ -1,3 +1,4 @@
+# Copyright 2026 ros2_cosim contributors
 # SPDX-License-Identifier: Apache-2.0
 """Framing of the RPC connection: any cut of the byte stream, garbage, limits."""
 

@@ -1,3 +1,4 @@
+# Copyright 2026 ros2_cosim contributors
 # SPDX-License-Identifier: Apache-2.0
 """Street lights, things of a map and debug shapes in process: wrong calls, limits, same bits."""
 

@@ -1,3 +1,4 @@
+# Copyright 2026 ros2_cosim contributors
 # SPDX-License-Identifier: Apache-2.0
 """Well-formed calls with wild values: the simulation answers, goes on and stays finite."""
 

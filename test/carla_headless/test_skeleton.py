@@ -1,3 +1,4 @@
+# Copyright 2026 ros2_cosim contributors
 # SPDX-License-Identifier: Apache-2.0
 """The bones of walkers: their gait, the poses of clients, and the bodies that follow them."""
 

@@ -1,3 +1,4 @@
+# Copyright 2026 ros2_cosim contributors
 # SPDX-License-Identifier: Apache-2.0
 """Readers that do not read: synchronous ticks wait while they read; others go on."""
 

@@ -1,3 +1,4 @@
+# Copyright 2026 ros2_cosim contributors
 # SPDX-License-Identifier: Apache-2.0
 """Vehicles and people hit houses, poles and rails, and the sensor says what it was."""
 

@@ -1,3 +1,4 @@
+# Copyright 2026 ros2_cosim contributors
 # SPDX-License-Identifier: Apache-2.0
 """Vehicles of CARLA's clients wander a little, as in CARLA: what is ahead is never at 0 degrees."""
 

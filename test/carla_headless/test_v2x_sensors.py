@@ -1,3 +1,4 @@
+# Copyright 2026 ros2_cosim contributors
 # SPDX-License-Identifier: Apache-2.0
 """V2X sensors in process: when CAMs are sent, what they say, and what arrives."""
 

@@ -1,3 +1,4 @@
+# Copyright 2026 ros2_cosim contributors
 # SPDX-License-Identifier: Apache-2.0
 """Fog, rain, wet roads and the sun's shadows in pictures and in the echoes of a lidar."""
 

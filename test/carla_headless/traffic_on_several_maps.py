@@ -1,3 +1,4 @@
+# Copyright 2026 ros2_cosim contributors
 # SPDX-License-Identifier: Apache-2.0
 """A program of a client: its traffic manager drives on map after map (``PORT MAP...``).
 

@@ -1,3 +1,4 @@
+# Copyright 2026 ros2_cosim contributors
 # SPDX-License-Identifier: Apache-2.0
 """Completion in shells: by their own scripts where a shell is there, else by what these ask."""
 

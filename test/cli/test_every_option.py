@@ -1,3 +1,4 @@
+# Copyright 2026 ros2_cosim contributors
 # SPDX-License-Identifier: Apache-2.0
 """No option is dropped: its command uses it, or refuses it beside one that excludes it."""
 

@@ -1,3 +1,4 @@
+# Copyright 2026 ros2_cosim contributors
 # SPDX-License-Identifier: Apache-2.0
 """Captured traffic: headers of each layer, files of each byte order, and segments in any order."""
 

@@ -1,3 +1,4 @@
+# Copyright 2026 ros2_cosim contributors
 # SPDX-License-Identifier: Apache-2.0
 """Checks of the configuration requests: each setting, and the whole at STC_prepare."""
 

@@ -1,3 +1,4 @@
+# Copyright 2026 ros2_cosim contributors
 # SPDX-License-Identifier: Apache-2.0
 """Each rule of a slave description that the XSD does not check: kept, and broken by one change."""
 

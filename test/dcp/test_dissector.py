@@ -1,3 +1,4 @@
+# Copyright 2026 ros2_cosim contributors
 # SPDX-License-Identifier: Apache-2.0
 """The dissector for Wireshark reads each PDU as the project's own decoder does."""
 

@@ -1,3 +1,4 @@
+# Copyright 2026 ros2_cosim contributors
 # SPDX-License-Identifier: Apache-2.0
 """FMUs as slaves: mapping of their descriptions, and runs that equal the closed form."""
 

@@ -1,3 +1,4 @@
+# Copyright 2026 ros2_cosim contributors
 # SPDX-License-Identifier: Apache-2.0
 """FMUs of every interface type: model exchange, event mode, clocks, early return, arrays."""
 

@@ -1,3 +1,4 @@
+# Copyright 2026 ros2_cosim contributors
 # SPDX-License-Identifier: Apache-2.0
 """Random PDUs and sequences: no crash, only transitions of the table, right error codes."""
 

@@ -1,3 +1,4 @@
+# Copyright 2026 ros2_cosim contributors
 # SPDX-License-Identifier: Apache-2.0
 """The heartbeat of a master: INF_state in time, whatever else it sends."""
 

@@ -1,3 +1,4 @@
+# Copyright 2026 ros2_cosim contributors
 # SPDX-License-Identifier: Apache-2.0
 """Lost, repeated and overtaken PDUs on UDP: control goes on, data are counted, policies."""
 

@@ -1,3 +1,4 @@
+# Copyright 2026 ros2_cosim contributors
 # SPDX-License-Identifier: Apache-2.0
 """Master and slaves in NRT over real sockets: results, re-runs, errors, lost peers."""
 

@@ -1,3 +1,4 @@
+# Copyright 2026 ros2_cosim contributors
 # SPDX-License-Identifier: Apache-2.0
 """The numbers of DCP 1.0 on the wire: PDU types and their sizes, states, modes, codes, types."""
 

@@ -1,3 +1,4 @@
+# Copyright 2026 ros2_cosim contributors
 # SPDX-License-Identifier: Apache-2.0
 """A step in one exchange: the request for outputs follows the one for the step at once."""
 

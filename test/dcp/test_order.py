@@ -1,3 +1,4 @@
+# Copyright 2026 ros2_cosim contributors
 # SPDX-License-Identifier: Apache-2.0
 """The order in which slaves step: by the wiring, in ranks; loops need a delay."""
 

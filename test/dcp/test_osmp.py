@@ -1,3 +1,4 @@
+# Copyright 2026 ros2_cosim contributors
 # SPDX-License-Identifier: Apache-2.0
 """Binary variables of FMI 2.0 as OSMP packs them: bytes in, bytes out, through addresses."""
 

@@ -1,3 +1,4 @@
+# Copyright 2026 ros2_cosim contributors
 # SPDX-License-Identifier: Apache-2.0
 """Foreign slaves and masters: what the public C++ implementation does otherwise is coped with."""
 

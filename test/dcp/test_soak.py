@@ -1,3 +1,4 @@
+# Copyright 2026 ros2_cosim contributors
 # SPDX-License-Identifier: Apache-2.0
 """Short soaks of a live slave and of a master; ``bench/dcp_soak.py`` and
 ``bench/dcp_master_soak.py`` are the long ones.

@@ -1,3 +1,4 @@
+# Copyright 2026 ros2_cosim contributors
 # SPDX-License-Identifier: Apache-2.0
 """Systems of FMUs (SSP): as scenarios, written from scenarios, refused where they go too far."""
 

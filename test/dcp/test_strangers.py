@@ -1,3 +1,4 @@
+# Copyright 2026 ros2_cosim contributors
 # SPDX-License-Identifier: Apache-2.0
 """What programs outside a co-simulation can do to its sockets: nothing that ends a run."""
 

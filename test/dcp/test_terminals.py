@@ -1,3 +1,4 @@
+# Copyright 2026 ros2_cosim contributors
 # SPDX-License-Identifier: Apache-2.0
 """Terminals of FMUs: one connection wires their variables, in both directions."""
 

@@ -1,3 +1,4 @@
+# Copyright 2026 ros2_cosim contributors
 # SPDX-License-Identifier: Apache-2.0
 """What the tester of slaves takes for a right answer, against a socket that answers by a script."""
 

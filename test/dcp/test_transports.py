@@ -1,3 +1,4 @@
+# Copyright 2026 ros2_cosim contributors
 # SPDX-License-Identifier: Apache-2.0
 """Slaves with different transports in one co-simulation: data take a way that both offer."""
 

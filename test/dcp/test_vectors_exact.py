@@ -1,3 +1,4 @@
+# Copyright 2026 ros2_cosim contributors
 # SPDX-License-Identifier: Apache-2.0
 """Recorded traffic with its own ports and times, played to the engine; C and J on sockets, too.
 

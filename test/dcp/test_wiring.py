@@ -1,3 +1,4 @@
+# Copyright 2026 ros2_cosim contributors
 # SPDX-License-Identifier: Apache-2.0
 """Wiring, units, types, rates, names: everything wrong is refused before a PDU is sent."""
 

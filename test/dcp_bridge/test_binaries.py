@@ -1,3 +1,4 @@
+# Copyright 2026 ros2_cosim contributors
 # SPDX-License-Identifier: Apache-2.0
 """Bytes between messages and slaves: a field uint8[] is an array, or one binary variable."""
 

@@ -1,3 +1,4 @@
+# Copyright 2026 ros2_cosim contributors
 # SPDX-License-Identifier: Apache-2.0
 """Any slave coupled to a scenario by configuration alone, in process and over ROS."""
 

@@ -1,3 +1,4 @@
+# Copyright 2026 ros2_cosim contributors
 # SPDX-License-Identifier: Apache-2.0
 """Object lists into the inputs of slaves: elements, what is nearest, flags, arrays, units."""
 

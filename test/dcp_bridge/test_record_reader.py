@@ -1,3 +1,4 @@
+# Copyright 2026 ros2_cosim contributors
 # SPDX-License-Identifier: Apache-2.0
 """Records from the outputs of slaves, looked up each time and bound to the slaves of a run."""
 

@@ -1,3 +1,4 @@
+# Copyright 2026 ros2_cosim contributors
 # SPDX-License-Identifier: Apache-2.0
 """Structured data: whole messages in binary variables, also of a slave made by others."""
 

@@ -1,3 +1,4 @@
+# Copyright 2026 ros2_cosim contributors
 # SPDX-License-Identifier: Apache-2.0
 """Sweep files and Python of how-to pages of runs and studies: they are understood, and executed."""
 

@@ -1,3 +1,4 @@
+# Copyright 2026 ros2_cosim contributors
 # SPDX-License-Identifier: Apache-2.0
 """``docs/public.md`` lists what is public: it is there, explained, typed; pages use it alone."""
 

@@ -1,3 +1,4 @@
+# Copyright 2026 ros2_cosim contributors
 # SPDX-License-Identifier: Apache-2.0
 """Files of installed packages are found in a checkout, in a wheel and in a workspace."""
 

@@ -1,3 +1,4 @@
+# Copyright 2026 ros2_cosim contributors
 # SPDX-License-Identifier: Apache-2.0
 """Documents from strangers: each is read, or refused in one line, in bounded time and memory."""
 

@@ -1,3 +1,4 @@
+# Copyright 2026 ros2_cosim contributors
 # SPDX-License-Identifier: Apache-2.0
 """Settings: what is wrong is said in one form, by place, what was found and what is allowed."""
 

@@ -1,3 +1,4 @@
+# Copyright 2026 ros2_cosim contributors
 # SPDX-License-Identifier: Apache-2.0
 """Faults of ports: each kind does what it says, once per message, the same in every shape."""
 

@@ -1,3 +1,4 @@
+# Copyright 2026 ros2_cosim contributors
 # SPDX-License-Identifier: Apache-2.0
 """A model with faults at its ports: what it reads, sends, answers, saves and reports."""
 

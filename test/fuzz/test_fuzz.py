@@ -1,3 +1,4 @@
+# Copyright 2026 ros2_cosim contributors
 # SPDX-License-Identifier: Apache-2.0
 """Readers of foreign input take it or refuse it by a line: seeds, corpora, and fixed mutations.
 

@@ -1,3 +1,4 @@
+# Copyright 2026 ros2_cosim contributors
 # SPDX-License-Identifier: Apache-2.0
 """Every run in ``traces.json`` still has the trace that is written there, most in every run shape.
 

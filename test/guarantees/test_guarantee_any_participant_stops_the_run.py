@@ -1,3 +1,4 @@
+# Copyright 2026 ros2_cosim contributors
 # SPDX-License-Identifier: Apache-2.0
 """Stop, called by any participant, stops the simulation of all coordinated ones."""
 

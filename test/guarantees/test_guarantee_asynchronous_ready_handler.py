@@ -1,3 +1,4 @@
+# Copyright 2026 ros2_cosim contributors
 # SPDX-License-Identifier: Apache-2.0
 """With the asynchronous handler the host goes on working until the handler is completed."""
 

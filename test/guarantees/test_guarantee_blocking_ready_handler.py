@@ -1,3 +1,4 @@
+# Copyright 2026 ros2_cosim contributors
 # SPDX-License-Identifier: Apache-2.0
 """READY_TO_RUN follows when the blocking handler has returned, and nothing happens meanwhile."""
 

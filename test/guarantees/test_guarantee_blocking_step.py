@@ -1,3 +1,4 @@
+# Copyright 2026 ros2_cosim contributors
 # SPDX-License-Identifier: Apache-2.0
 """A blocking handler is the whole step: nothing else of the participant runs meanwhile."""
 

@@ -1,3 +1,4 @@
+# Copyright 2026 ros2_cosim contributors
 # SPDX-License-Identifier: Apache-2.0
 """PAUSED, STOPPING, ERROR and ABORTING of one are those of the system."""
 

@@ -1,3 +1,4 @@
+# Copyright 2026 ros2_cosim contributors
 # SPDX-License-Identifier: Apache-2.0
 """Handlers of the lifecycle are optional: a model needs none, and has all states anyhow."""
 

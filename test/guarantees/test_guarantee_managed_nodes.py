@@ -1,3 +1,4 @@
+# Copyright 2026 ros2_cosim contributors
 # SPDX-License-Identifier: Apache-2.0
 """Participants are ROS managed nodes: what ros2 lifecycle asks for is answered."""
 

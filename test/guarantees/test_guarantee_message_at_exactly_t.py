@@ -1,3 +1,4 @@
+# Copyright 2026 ros2_cosim contributors
 # SPDX-License-Identifier: Apache-2.0
 """A message stamped T is read by the step at T, or (delayed) by the next one: always the same."""
 

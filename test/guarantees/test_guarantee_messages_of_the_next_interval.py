@@ -1,3 +1,4 @@
+# Copyright 2026 ros2_cosim contributors
 # SPDX-License-Identifier: Apache-2.0
 """After step T messages of [T, T + step size] may arrive; they wait for the next step."""
 

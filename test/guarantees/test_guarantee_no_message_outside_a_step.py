@@ -1,3 +1,4 @@
+# Copyright 2026 ros2_cosim contributors
 # SPDX-License-Identifier: Apache-2.0
 """Nothing can be sent outside of a step, so that no guarantee about stamps is lost."""
 

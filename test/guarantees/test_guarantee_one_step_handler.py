@@ -1,3 +1,4 @@
+# Copyright 2026 ros2_cosim contributors
 # SPDX-License-Identifier: Apache-2.0
 """The two kinds of step handlers cannot be mixed: one is set, once."""
 

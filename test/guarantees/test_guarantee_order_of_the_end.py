@@ -1,3 +1,4 @@
+# Copyright 2026 ros2_cosim contributors
 # SPDX-License-Identifier: Apache-2.0
 """Stop handler, STOPPED, SHUTTING_DOWN, shutdown handler, SHUT_DOWN: in this order."""
 

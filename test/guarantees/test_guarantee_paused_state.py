@@ -1,3 +1,4 @@
+# Copyright 2026 ros2_cosim contributors
 # SPDX-License-Identifier: Apache-2.0
 """A participant can be put into PAUSED: it does not advance until resumed, and results stay."""
 

@@ -1,3 +1,4 @@
+# Copyright 2026 ros2_cosim contributors
 # SPDX-License-Identifier: Apache-2.0
 """A coordinated participant is required; an autonomous one is not, unless it says so."""
 

@@ -1,3 +1,4 @@
+# Copyright 2026 ros2_cosim contributors
 # SPDX-License-Identifier: Apache-2.0
 """Time advances when all have completed the step: the slowest participant sets the pace."""
 

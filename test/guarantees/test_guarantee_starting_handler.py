@@ -1,3 +1,4 @@
+# Copyright 2026 ros2_cosim contributors
 # SPDX-License-Identifier: Apache-2.0
 """The starting handler is called when RUNNING is imminent, once all are ready."""
 

@@ -1,3 +1,4 @@
+# Copyright 2026 ros2_cosim contributors
 # SPDX-License-Identifier: Apache-2.0
 """The catalogue: what it knows, what it refuses, agreement with the files in ``msg/``."""
 

@@ -1,3 +1,4 @@
+# Copyright 2026 ros2_cosim contributors
 # SPDX-License-Identifier: Apache-2.0
 """Values inside records by a text: elements of lists, what is nearest, and whether it is there."""
 

@@ -1,3 +1,4 @@
+# Copyright 2026 ros2_cosim contributors
 # SPDX-License-Identifier: Apache-2.0
 """What programs for CARLA's ROS bridge find when they ask it to spawn something."""
 

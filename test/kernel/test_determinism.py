@@ -1,3 +1,4 @@
+# Copyright 2026 ros2_cosim contributors
 # SPDX-License-Identifier: Apache-2.0
 """The same system gives the same trace in the sequential reference and in any interleaving."""
 

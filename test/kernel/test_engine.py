@@ -1,3 +1,4 @@
+# Copyright 2026 ros2_cosim contributors
 # SPDX-License-Identifier: Apache-2.0
 """When a participant may advance: promises, horizon, and what it says while it waits."""
 

@@ -1,3 +1,4 @@
+# Copyright 2026 ros2_cosim contributors
 # SPDX-License-Identifier: Apache-2.0
 """exactmath: near the C library in value, fixed to the last bit in itself."""
 

@@ -1,3 +1,4 @@
+# Copyright 2026 ros2_cosim contributors
 # SPDX-License-Identifier: Apache-2.0
 """Participants that enter late, leave early, come when ready, or die: what others then see."""
 

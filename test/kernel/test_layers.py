@@ -1,3 +1,4 @@
+# Copyright 2026 ros2_cosim contributors
 # SPDX-License-Identifier: Apache-2.0
 """Layers between a model and its ports: order, what each may do, and what passes through."""
 

@@ -1,3 +1,4 @@
+# Copyright 2026 ros2_cosim contributors
 # SPDX-License-Identifier: Apache-2.0
 """The state machine of a participant: one table, and an answer to whatever is not in it."""
 

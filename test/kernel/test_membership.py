@@ -1,3 +1,4 @@
+# Copyright 2026 ros2_cosim contributors
 # SPDX-License-Identifier: Apache-2.0
 """Participants that the clock waits for, admits and goes on without; what readers get to know."""
 

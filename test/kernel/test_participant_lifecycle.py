@@ -1,3 +1,4 @@
+# Copyright 2026 ros2_cosim contributors
 # SPDX-License-Identifier: Apache-2.0
 """The life of a participant: handlers in their order, failures, aborts, several together."""
 

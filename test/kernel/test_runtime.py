@@ -1,3 +1,4 @@
+# Copyright 2026 ros2_cosim contributors
 # SPDX-License-Identifier: Apache-2.0
 """What an activation reads, what it may send, and how a behaviour's faults are reported."""
 

@@ -1,3 +1,4 @@
+# Copyright 2026 ros2_cosim contributors
 # SPDX-License-Identifier: Apache-2.0
 """States of models as plain data: in place, by declared classes only, and no code is run."""
 

@@ -1,3 +1,4 @@
+# Copyright 2026 ros2_cosim contributors
 # SPDX-License-Identifier: Apache-2.0
 """Algorithm 1: the smallest safe prefix that satisfies alpha gives the time advance."""
 

@@ -1,3 +1,4 @@
+# Copyright 2026 ros2_cosim contributors
 # SPDX-License-Identifier: Apache-2.0
 """Messages from outside of the simulated time: when they count, and how they are recorded."""
 

@@ -1,3 +1,4 @@
+# Copyright 2026 ros2_cosim contributors
 # SPDX-License-Identifier: Apache-2.0
 """Start a launch file in a process of its own, as ``ros2 launch FILE name:=value ...`` does."""
 

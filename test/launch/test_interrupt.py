@@ -1,3 +1,4 @@
+# Copyright 2026 ros2_cosim contributors
 # SPDX-License-Identifier: Apache-2.0
 """Ctrl-C under ``ros2 launch``: the processes of a run end quietly, and the bag is complete.
 

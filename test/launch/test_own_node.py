@@ -1,3 +1,4 @@
+# Copyright 2026 ros2_cosim contributors
 # SPDX-License-Identifier: Apache-2.0
 """Nodes of the user's own in a plan, and what their endings say of a run."""
 

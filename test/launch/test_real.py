@@ -1,3 +1,4 @@
+# Copyright 2026 ros2_cosim contributors
 # SPDX-License-Identifier: Apache-2.0
 """The launch file with the real ``launch`` and ``launch_ros``, where they are installed."""
 

@@ -1,3 +1,4 @@
+# Copyright 2026 ros2_cosim contributors
 # SPDX-License-Identifier: Apache-2.0
 """The live view for Foxglove: what a real viewer gets, and that no viewer changes a run."""
 

@@ -1,3 +1,4 @@
+# Copyright 2026 ros2_cosim contributors
 # SPDX-License-Identifier: Apache-2.0
 """Rain, fog and a low sun before object sensors, against the published formulas."""
 

@@ -1,3 +1,4 @@
+# Copyright 2026 ros2_cosim contributors
 # SPDX-License-Identifier: Apache-2.0
 """Bicycle derivatives against the published CommonRoad numbers, and Vehicle against them."""
 

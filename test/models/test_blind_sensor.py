@@ -1,3 +1,4 @@
+# Copyright 2026 ros2_cosim contributors
 # SPDX-License-Identifier: Apache-2.0
 """A controller whose object sensor is silent, empty or frozen: no contact, and it says so."""
 

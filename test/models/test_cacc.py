@@ -1,3 +1,4 @@
+# Copyright 2026 ros2_cosim contributors
 # SPDX-License-Identifier: Apache-2.0
 """The controller participant: choice of the object ahead, V2V age, fall-back, limits, stop."""
 

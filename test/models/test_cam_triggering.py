@@ -1,3 +1,4 @@
+# Copyright 2026 ros2_cosim contributors
 # SPDX-License-Identifier: Apache-2.0
 """When CAMs are sent, against numbers that follow from ETSI EN 302 637-2, 6.1.3, by hand."""
 

@@ -1,3 +1,4 @@
+# Copyright 2026 ros2_cosim contributors
 # SPDX-License-Identifier: Apache-2.0
 """Adaptive congestion control: its steps by hand, its gate, and where a saturated channel ends."""
 

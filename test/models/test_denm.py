@@ -1,3 +1,4 @@
+# Copyright 2026 ros2_cosim contributors
 # SPDX-License-Identifier: Apache-2.0
 """DENMs: their bytes beside those of an independent encoder, when they are sent, what is kept.
 

@@ -1,3 +1,4 @@
+# Copyright 2026 ros2_cosim contributors
 # SPDX-License-Identifier: Apache-2.0
 """Closed loops: a vehicle on the highway with lane keeping and the leader's driver."""
 

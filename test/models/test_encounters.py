@@ -1,3 +1,4 @@
+# Copyright 2026 ros2_cosim contributors
 # SPDX-License-Identifier: Apache-2.0
 """Who is in whose way: pairs by hand, and properties of the geometry."""
 

@@ -1,3 +1,4 @@
+# Copyright 2026 ros2_cosim contributors
 # SPDX-License-Identifier: Apache-2.0
 """Encounters on a straight road: each number is one that a drawing on paper gives."""
 

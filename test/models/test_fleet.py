@@ -1,3 +1,4 @@
+# Copyright 2026 ros2_cosim contributors
 # SPDX-License-Identifier: Apache-2.0
 """Boxes of a fleet: found once for all sensors that look at the same samples, as alone."""
 

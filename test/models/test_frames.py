@@ -1,3 +1,4 @@
+# Copyright 2026 ros2_cosim contributors
 # SPDX-License-Identifier: Apache-2.0
 """Conversion between CARLA and ROS frames, checked against carla, transforms3d and matrices."""
 

@@ -1,3 +1,4 @@
+# Copyright 2026 ros2_cosim contributors
 # SPDX-License-Identifier: Apache-2.0
 """The project's highway: fixed text, and the carla client sees the same road as we do."""
 

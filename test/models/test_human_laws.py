@@ -1,3 +1,4 @@
+# Copyright 2026 ros2_cosim contributors
 # SPDX-License-Identifier: Apache-2.0
 """Drivers, the sampled CACC, and the estimate that replaces V2V: against published numbers."""
 

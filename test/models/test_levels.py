@@ -1,3 +1,4 @@
+# Copyright 2026 ros2_cosim contributors
 # SPDX-License-Identifier: Apache-2.0
 """Levels of detail of a vehicle against closed forms: steady turns, loads, lean, limits."""
 

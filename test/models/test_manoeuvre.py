@@ -1,3 +1,4 @@
+# Copyright 2026 ros2_cosim contributors
 # SPDX-License-Identifier: Apache-2.0
 """Joining and leaving a platoon by messages: what both sides say, with and without loss."""
 

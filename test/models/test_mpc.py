@@ -1,3 +1,4 @@
+# Copyright 2026 ros2_cosim contributors
 # SPDX-License-Identifier: Apache-2.0
 """The predictive CACC: its program is solved, its limits hold, and no disturbance grows."""
 

@@ -1,3 +1,4 @@
+# Copyright 2026 ros2_cosim contributors
 # SPDX-License-Identifier: Apache-2.0
 """Braking peaks down a platoon, and the stop: what the law damps stays damped."""
 

@@ -1,3 +1,4 @@
+# Copyright 2026 ros2_cosim contributors
 # SPDX-License-Identifier: Apache-2.0
 """Sensor, V2V, controller, referee and vehicle dynamics in a closed loop, without the kernel.
 

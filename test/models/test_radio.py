@@ -1,3 +1,4 @@
+# Copyright 2026 ros2_cosim contributors
 # SPDX-License-Identifier: Apache-2.0
 """Radio range, fading and the shared channel, against closed forms and independent counts."""
 

@@ -1,3 +1,4 @@
+# Copyright 2026 ros2_cosim contributors
 # SPDX-License-Identifier: Apache-2.0
 """The reference drivers of UN R157: their numbers, what follows from them, and their laws."""
 

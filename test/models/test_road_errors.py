@@ -1,3 +1,4 @@
+# Copyright 2026 ros2_cosim contributors
 # SPDX-License-Identifier: Apache-2.0
 """Malformed, hostile and unsupported OpenDRIVE: always a RoadError that names the place."""
 

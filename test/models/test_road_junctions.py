@@ -1,3 +1,4 @@
+# Copyright 2026 ros2_cosim contributors
 # SPDX-License-Identifier: Apache-2.0
 """Junctions, superelevation, cubics by arc length, and what is passed over with a note."""
 

@@ -1,3 +1,4 @@
+# Copyright 2026 ros2_cosim contributors
 # SPDX-License-Identifier: Apache-2.0
 """What an object sensor reports in the town, where roads end at junctions and cross each other."""
 

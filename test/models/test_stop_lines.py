@@ -1,3 +1,4 @@
+# Copyright 2026 ros2_cosim contributors
 # SPDX-License-Identifier: Apache-2.0
 """Stop lines of signals in the town, the way up to them, and the limits of speed signs."""
 

@@ -1,3 +1,4 @@
+# Copyright 2026 ros2_cosim contributors
 # SPDX-License-Identifier: Apache-2.0
 """The project's town: current text, whole roads, and the map that CARLA's client sees."""
 

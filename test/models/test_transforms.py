@@ -1,3 +1,4 @@
+# Copyright 2026 ros2_cosim contributors
 # SPDX-License-Identifier: Apache-2.0
 """The frames of a run: transforms under the clock, fixed frames, robot descriptions."""
 

@@ -1,3 +1,4 @@
+# Copyright 2026 ros2_cosim contributors
 # SPDX-License-Identifier: Apache-2.0
 """Entities that come into the world and leave it; angles; distances that are there at once."""
 

@@ -1,3 +1,4 @@
+# Copyright 2026 ros2_cosim contributors
 # SPDX-License-Identifier: Apache-2.0
 """What files of OpenSCENARIO become, and which are refused, with all their faults and lines."""
 

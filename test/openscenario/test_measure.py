@@ -1,3 +1,4 @@
+# Copyright 2026 ros2_cosim contributors
 # SPDX-License-Identifier: Apache-2.0
 """What conditions measure: the same as the world's contacts and the referee, in bends too."""
 

@@ -1,3 +1,4 @@
+# Copyright 2026 ros2_cosim contributors
 # SPDX-License-Identifier: Apache-2.0
 """What a file asks for is done or refused, never passed over: the whole standard, and cases."""
 

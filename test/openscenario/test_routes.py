@@ -1,3 +1,4 @@
+# Copyright 2026 ros2_cosim contributors
 # SPDX-License-Identifier: Apache-2.0
 """Routes through the junctions of the town: ways of lanes, and vehicles that take them."""
 

@@ -1,3 +1,4 @@
+# Copyright 2026 ros2_cosim contributors
 # SPDX-License-Identifier: Apache-2.0
 """A file of OpenSCENARIO has the same trace in every shape, and when it is run again."""
 

@@ -1,3 +1,4 @@
+# Copyright 2026 ros2_cosim contributors
 # SPDX-License-Identifier: Apache-2.0
 """How storyboards are played: triggers, priorities, actions and their shapes, on real vehicles."""
 

@@ -1,3 +1,4 @@
+# Copyright 2026 ros2_cosim contributors
 # SPDX-License-Identifier: Apache-2.0
 """Trajectories: their shapes against closed forms, and vehicles that follow them."""
 

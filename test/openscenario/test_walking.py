@@ -1,3 +1,4 @@
+# Copyright 2026 ros2_cosim contributors
 # SPDX-License-Identifier: Apache-2.0
 """Pedestrians that walk, and what is put elsewhere while a storyboard is played."""
 

@@ -1,3 +1,4 @@
+# Copyright 2026 ros2_cosim contributors
 # SPDX-License-Identifier: Apache-2.0
 """OSI comes in: sensor data becomes object lists, and updates of traffic put vehicles elsewhere."""
 

@@ -1,3 +1,4 @@
+# Copyright 2026 ros2_cosim contributors
 # SPDX-License-Identifier: Apache-2.0
 """OSI's ground truth while a run is under way: on a topic, and over TCP."""
 

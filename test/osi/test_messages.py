@@ -1,3 +1,4 @@
+# Copyright 2026 ros2_cosim contributors
 # SPDX-License-Identifier: Apache-2.0
 """Records become OSI messages and come back, with the standard's reference points and frames."""
 

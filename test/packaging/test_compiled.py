@@ -1,3 +1,4 @@
+# Copyright 2026 ros2_cosim contributors
 # SPDX-License-Identifier: Apache-2.0
 """Compiled modules: taken only if they are of exactly these sources, and with the same bits."""
 

@@ -1,3 +1,4 @@
+# Copyright 2026 ros2_cosim contributors
 # SPDX-License-Identifier: Apache-2.0
 """Launch files compile and offer what ``ros2 launch`` looks for."""
 

@@ -1,3 +1,4 @@
+# Copyright 2026 ros2_cosim contributors
 # SPDX-License-Identifier: Apache-2.0
 """``make release`` builds the last commit, with the same bytes in any place and at any time.
 

@@ -1,3 +1,4 @@
+# Copyright 2026 ros2_cosim contributors
 # SPDX-License-Identifier: Apache-2.0
 """The set-up notices damage, speaks clearly and keeps to the lock."""
 

@@ -1,3 +1,4 @@
+# Copyright 2026 ros2_cosim contributors
 # SPDX-License-Identifier: Apache-2.0
 """Style, types and import directions hold for the whole tree."""
 
@@ -11,6 +12,8 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+
+from ros2_cosim.ros.ament_license import APACHE_2_SPDX
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -29,6 +32,10 @@ INEXACT_OF_NUMPY = frozenset(
     "arccos arcsin arctan arctan2 cbrt cos cosh exp exp2 expm1 float_power hypot log log10 log1p "
     "log2 power sin sinh tan tanh".split()
 )
+#: The notice at the top of each file, which ``ament_copyright`` knows from an entry point.
+SPDX = "Apache-2.0"
+HOLDER = "Copyright 2026 ros2_cosim contributors"
+KINDS_WITH_NOTICE = (".py", ".c", ".h", ".cpp", ".cmake")
 NO_RESULT = {
     "driving/controllers/theory.py": "theory for a study: no participant uses it",
     "world/headless/sensing/rays.py": "chooses triangles with a margin; rays are then exact",
@@ -64,15 +71,27 @@ def test_imports_go_one_way():
     run_tool("importlinter", "-c", check)
 
 
-def test_every_source_names_its_licence():
-    places = ("ros2_cosim", "test", "launch", "buildtools", "bench")
-    sources = [path for place in places for path in (ROOT / place).rglob("*.py")]
-    lacking = [
-        str(path.relative_to(ROOT))
-        for path in [*sources, ROOT / "setup.py"]
-        if "SPDX-License-Identifier: Apache-2.0" not in path.read_text(encoding="utf-8")[:200]
+def test_every_source_names_its_holder_and_its_licence():
+    places = ("ros2_cosim", "test", "launch", "buildtools", "bench", "config")
+    sources = [
+        path
+        for place in places
+        for path in (ROOT / place).rglob("*")
+        if path.suffix in KINDS_WITH_NOTICE and not path.is_symlink()
     ]
-    assert not lacking, f"no SPDX line at the top of {lacking}"
+    lacking = []
+    for path in [*sources, ROOT / "setup.py"]:
+        mark = "//" if path.suffix in (".c", ".h", ".cpp") else "#"
+        lines = [line for line in path.read_text(encoding="utf-8").splitlines() if line]
+        header = tuple(f"{mark} {part}" for part in (HOLDER, f"SPDX-License-Identifier: {SPDX}"))
+        if tuple(lines[lines[0].startswith("#!") :][:2]) != header:
+            lacking.append(str(path.relative_to(ROOT)))
+    assert not lacking, f"no notice at the top of {lacking}"
+    assert APACHE_2_SPDX.file_headers == (f"{{copyright}}\nSPDX-License-Identifier: {SPDX}",)
+    texts = (APACHE_2_SPDX.license_files, APACHE_2_SPDX.contributing_files)
+    for name, templates in zip(("LICENSE", "CONTRIBUTING.md"), texts, strict=True):
+        text = " ".join((ROOT / name).read_text(encoding="utf-8").split())
+        assert " ".join(templates[0].split()) in text
 
 
 def _inexact(tree: ast.AST) -> Iterator[int]:

@@ -1,3 +1,4 @@
+# Copyright 2026 ros2_cosim contributors
 # SPDX-License-Identifier: Apache-2.0
 """What goes into the wheel, and into an editable installation, beside the Python modules.
 

@@ -1,3 +1,4 @@
+# Copyright 2026 ros2_cosim contributors
 # SPDX-License-Identifier: Apache-2.0
 """What is noted of the thread of a sequential run: all of its time, in order, by a fake clock."""
 

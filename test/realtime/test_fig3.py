@@ -1,3 +1,4 @@
+# Copyright 2026 ros2_cosim contributors
 # SPDX-License-Identifier: Apache-2.0
 """The example of figure 3 (JP 7130499 B2): five macro steps, the third one is late.
 

@@ -1,3 +1,4 @@
+# Copyright 2026 ros2_cosim contributors
 # SPDX-License-Identifier: Apache-2.0
 """Pacing with a clock that the tests move: absolute deadlines, no drift, slip, histograms."""
 

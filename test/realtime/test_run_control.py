@@ -1,3 +1,4 @@
+# Copyright 2026 ros2_cosim contributors
 # SPDX-License-Identifier: Apache-2.0
 """Run control: what each request does to the horizon, and that none of them changes a result."""
 

@@ -1,3 +1,4 @@
+# Copyright 2026 ros2_cosim contributors
 # SPDX-License-Identifier: Apache-2.0
 """Pause, step and rate of a run in fixed ticks, driven as a fleet of vehicles is."""
 

@@ -1,3 +1,4 @@
+# Copyright 2026 ros2_cosim contributors
 # SPDX-License-Identifier: Apache-2.0
 """Whole runs: the platoon with a plant that is late, in every shape; replay; the report."""
 

@@ -1,3 +1,4 @@
+# Copyright 2026 ros2_cosim contributors
 # SPDX-License-Identifier: Apache-2.0
 """The loop of runs in one process: slices, requests, pauses of participants, the end."""
 

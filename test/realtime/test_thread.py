@@ -1,3 +1,4 @@
+# Copyright 2026 ros2_cosim contributors
 # SPDX-License-Identifier: Apache-2.0
 """Slow parts in a thread of their own: late on the wall clock, whatever the machine does.
 

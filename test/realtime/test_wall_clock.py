@@ -1,3 +1,4 @@
+# Copyright 2026 ros2_cosim contributors
 # SPDX-License-Identifier: Apache-2.0
 """The machine's clock, how well deadlines are kept, and what real time was granted."""
 

@@ -1,3 +1,4 @@
+# Copyright 2026 ros2_cosim contributors
 # SPDX-License-Identifier: Apache-2.0
 """Makes run directories for tests: a small platoon with a simple law, and one without cars."""
 

@@ -1,3 +1,4 @@
+# Copyright 2026 ros2_cosim contributors
 # SPDX-License-Identifier: Apache-2.0
 """Bags in several files, with compressed chunks: the same bytes, and readable after a kill."""
 

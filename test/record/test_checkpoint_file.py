@@ -1,3 +1,4 @@
+# Copyright 2026 ros2_cosim contributors
 # SPDX-License-Identifier: Apache-2.0
 """The file of a checkpoint: what is written comes back, and what is none is refused."""
 

@@ -1,3 +1,4 @@
+# Copyright 2026 ros2_cosim contributors
 # SPDX-License-Identifier: Apache-2.0
 """Two bags side by side: which message and which field differ first, and what counts as equal."""
 

@@ -1,3 +1,4 @@
+# Copyright 2026 ros2_cosim contributors
 # SPDX-License-Identifier: Apache-2.0
 """Whatever reads a run whose bag or summary is damaged says so in one line, and ends with 1."""
 

@@ -1,3 +1,4 @@
+# Copyright 2026 ros2_cosim contributors
 # SPDX-License-Identifier: Apache-2.0
 """A bag that shows the scene: clock, transforms and markers at fixed simulated times."""
 

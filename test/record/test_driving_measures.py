@@ -1,3 +1,4 @@
+# Copyright 2026 ros2_cosim contributors
 # SPDX-License-Identifier: Apache-2.0
 """Measures of the driving in the report: by their definitions, and out of a real run."""
 

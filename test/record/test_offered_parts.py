@@ -1,3 +1,4 @@
+# Copyright 2026 ros2_cosim contributors
 # SPDX-License-Identifier: Apache-2.0
 """Reports, measures and pictures come from entry points; a run works without any of them."""
 

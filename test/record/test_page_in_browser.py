@@ -1,3 +1,4 @@
+# Copyright 2026 ros2_cosim contributors
 # SPDX-License-Identifier: Apache-2.0
 """The report in a real browser: values under the pointer, time enlarged, and what fits."""
 

@@ -1,3 +1,4 @@
+# Copyright 2026 ros2_cosim contributors
 # SPDX-License-Identifier: Apache-2.0
 """What a run against the wall clock leaves: its part of the summary, records, and charts."""
 

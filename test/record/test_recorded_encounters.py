@@ -1,3 +1,4 @@
+# Copyright 2026 ros2_cosim contributors
 # SPDX-License-Identifier: Apache-2.0
 """The report finds in a bag what the referee has found in the run: value, pair and time."""
 

@@ -1,3 +1,4 @@
+# Copyright 2026 ros2_cosim contributors
 # SPDX-License-Identifier: Apache-2.0
 """The curves of a run out of its bag: each field where it belongs, in the units of its chart."""
 

@@ -1,3 +1,4 @@
+# Copyright 2026 ros2_cosim contributors
 # SPDX-License-Identifier: Apache-2.0
 """The report's parts: numbers at the top, facts, and charts of when and how long."""
 

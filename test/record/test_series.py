@@ -1,3 +1,4 @@
+# Copyright 2026 ros2_cosim contributors
 # SPDX-License-Identifier: Apache-2.0
 """Curves of any length in bounded memory: short ones as they are, of long ones the extremes."""
 

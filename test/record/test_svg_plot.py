@@ -1,3 +1,4 @@
+# Copyright 2026 ros2_cosim contributors
 # SPDX-License-Identifier: Apache-2.0
 """Charts: where each point lies, which numbers stand at the axes, and what is left out.
 

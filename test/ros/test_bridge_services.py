@@ -1,3 +1,4 @@
+# Copyright 2026 ros2_cosim contributors
 # SPDX-License-Identifier: Apache-2.0
 """The services of CARLA's ROS bridge: names, requests, answers; without their package."""
 

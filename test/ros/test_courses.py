@@ -1,3 +1,4 @@
+# Copyright 2026 ros2_cosim contributors
 # SPDX-License-Identifier: Apache-2.0
 """Several courses in one thread: order, waiting, errors, and calls instead of messages."""
 

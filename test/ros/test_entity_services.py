@@ -1,3 +1,4 @@
+# Copyright 2026 ros2_cosim contributors
 # SPDX-License-Identifier: Apache-2.0
 """Entities, named poses and worlds of the standard services, with the codes of their text."""
 

@@ -1,3 +1,4 @@
+# Copyright 2026 ros2_cosim contributors
 # SPDX-License-Identifier: Apache-2.0
 """Readers are known by their nodes: no other reader stands in for one that is not there yet."""
 

@@ -1,3 +1,4 @@
+# Copyright 2026 ros2_cosim contributors
 # SPDX-License-Identifier: Apache-2.0
 """The adapter of a foreign node, with a node in the same process: what it waits for and sees."""
 

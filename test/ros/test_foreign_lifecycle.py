@@ -1,3 +1,4 @@
+# Copyright 2026 ros2_cosim contributors
 # SPDX-License-Identifier: Apache-2.0
 """A foreign lifecycle node is active before the run, and as it was found after it."""
 

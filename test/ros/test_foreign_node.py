@@ -1,3 +1,4 @@
+# Copyright 2026 ros2_cosim contributors
 # SPDX-License-Identifier: Apache-2.0
 """Unmodified ROS nodes as participants: the same results as a model in their place, always."""
 

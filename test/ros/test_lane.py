@@ -1,3 +1,4 @@
+# Copyright 2026 ros2_cosim contributors
 # SPDX-License-Identifier: Apache-2.0
 """A lane loses nothing, keeps the order of each writer, and never stands still for ever."""
 

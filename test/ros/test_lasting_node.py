@@ -1,3 +1,4 @@
+# Copyright 2026 ros2_cosim contributors
 # SPDX-License-Identifier: Apache-2.0
 """A run that begins anew in its process finds its nodes, and all that they have, where they were.
 

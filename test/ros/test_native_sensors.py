@@ -1,3 +1,4 @@
+# Copyright 2026 ros2_cosim contributors
 # SPDX-License-Identifier: Apache-2.0
 """Sensors of the headless CARLA server on topics of ROS 2, received by another node."""
 

@@ -1,3 +1,4 @@
+# Copyright 2026 ros2_cosim contributors
 # SPDX-License-Identifier: Apache-2.0
 """What ``ros2 param describe`` tells of the parameters of a run's nodes."""
 

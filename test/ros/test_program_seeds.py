@@ -1,3 +1,4 @@
+# Copyright 2026 ros2_cosim contributors
 # SPDX-License-Identifier: Apache-2.0
 """A foreign node's program draws by the scenario's seed, and what it asks the machine is named."""
 

@@ -1,3 +1,4 @@
+# Copyright 2026 ros2_cosim contributors
 # SPDX-License-Identifier: Apache-2.0
 """A scenario written of nodes that have been seen: wired by topic and type, whole, and true."""
 

@@ -1,3 +1,4 @@
+# Copyright 2026 ros2_cosim contributors
 # SPDX-License-Identifier: Apache-2.0
 """QoS by the parameters of ROS: granted to onlookers, refused where a run needs it."""
 

@@ -1,3 +1,4 @@
+# Copyright 2026 ros2_cosim contributors
 # SPDX-License-Identifier: Apache-2.0
 """How fast the recorder wants to know how far the run may go, and who waits for it."""
 

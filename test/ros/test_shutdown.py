@@ -1,3 +1,4 @@
+# Copyright 2026 ros2_cosim contributors
 # SPDX-License-Identifier: Apache-2.0
 """A ROS context that is shut down while timers of its nodes are busy: no error, no traceback."""
 

@@ -1,3 +1,4 @@
+# Copyright 2026 ros2_cosim contributors
 # SPDX-License-Identifier: Apache-2.0
 """Fast DDS may hang while a node is given up: the process ends all the same, as it would have."""
 

@@ -1,3 +1,4 @@
+# Copyright 2026 ros2_cosim contributors
 # SPDX-License-Identifier: Apache-2.0
 """The visualisation as a process of its own: real topics in, markers and transforms out."""
 

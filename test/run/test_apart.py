@@ -1,3 +1,4 @@
+# Copyright 2026 ros2_cosim contributors
 # SPDX-License-Identifier: Apache-2.0
 """Commands that simulate in their own process name what fails there, and leave it readable."""
 

@@ -1,3 +1,4 @@
+# Copyright 2026 ros2_cosim contributors
 # SPDX-License-Identifier: Apache-2.0
 """Checkpoints, and runs that go on from one: nothing is computed again, nothing is different."""
 

@@ -1,3 +1,4 @@
+# Copyright 2026 ros2_cosim contributors
 # SPDX-License-Identifier: Apache-2.0
 """What a controller does is published, recorded and shown: mode, time-gap error, age of V2V."""
 

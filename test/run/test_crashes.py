@@ -1,3 +1,4 @@
+# Copyright 2026 ros2_cosim contributors
 # SPDX-License-Identifier: Apache-2.0
 """Native code that crashes: every shape ends with one line, and the bag is readable."""
 

@@ -1,3 +1,4 @@
+# Copyright 2026 ros2_cosim contributors
 # SPDX-License-Identifier: Apache-2.0
 """A scenario as a DCP slave: stepped from outside it gives the trace of a run left alone."""
 

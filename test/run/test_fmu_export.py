@@ -1,3 +1,4 @@
+# Copyright 2026 ros2_cosim contributors
 # SPDX-License-Identifier: Apache-2.0
 """A scenario as an FMU, driven by FMPy: the trace of a run, clear errors, and nothing left."""
 

@@ -1,3 +1,4 @@
+# Copyright 2026 ros2_cosim contributors
 # SPDX-License-Identifier: Apache-2.0
 """One platoon, its CACC as built-in law, C source, C FMU, Python FMU and node: the same trace."""
 

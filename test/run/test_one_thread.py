@@ -1,3 +1,4 @@
+# Copyright 2026 ros2_cosim contributors
 # SPDX-License-Identifier: Apache-2.0
 """Programs of a run compute with one thread each, unless the user asks for another number."""
 

@@ -1,3 +1,4 @@
+# Copyright 2026 ros2_cosim contributors
 # SPDX-License-Identifier: Apache-2.0
 """The options of a run are the fields of a request, for ``cosim run`` and for launch files."""
 

@@ -1,3 +1,4 @@
+# Copyright 2026 ros2_cosim contributors
 # SPDX-License-Identifier: Apache-2.0
 """Replay of recordings into participants: the same outputs, or where they first differ."""
 

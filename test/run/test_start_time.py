@@ -1,3 +1,4 @@
+# Copyright 2026 ros2_cosim contributors
 # SPDX-License-Identifier: Apache-2.0
 """A run may start at any time of ROS's clock: stamps show it, and nothing that is computed does."""
 

@@ -1,3 +1,4 @@
+# Copyright 2026 ros2_cosim contributors
 # SPDX-License-Identifier: Apache-2.0
 """A short command is imports for its most part: it imports what it needs, and ends at once."""
 

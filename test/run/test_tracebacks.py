@@ -1,3 +1,4 @@
+# Copyright 2026 ros2_cosim contributors
 # SPDX-License-Identifier: Apache-2.0
 """Code of the user that fails: the line in the sentence, the traceback in a file, the debugger."""
 

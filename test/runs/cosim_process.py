@@ -1,3 +1,4 @@
+# Copyright 2026 ros2_cosim contributors
 # SPDX-License-Identifier: Apache-2.0
 """Runs of ``cosim`` as processes of their own, as a user starts them."""
 

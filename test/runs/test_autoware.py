@@ -1,3 +1,4 @@
+# Copyright 2026 ros2_cosim contributors
 # SPDX-License-Identifier: Apache-2.0
 """A ROS node drives Autoware's vehicle over its topics and its service, in runs of processes."""
 

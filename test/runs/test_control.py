@@ -1,3 +1,4 @@
+# Copyright 2026 ros2_cosim contributors
 # SPDX-License-Identifier: Apache-2.0
 """Runs that are paused, stepped, watched and ended from outside: same trace, nothing left."""
 

@@ -1,3 +1,4 @@
+# Copyright 2026 ros2_cosim contributors
 # SPDX-License-Identifier: Apache-2.0
 """The dashboard beside a real run: it shows the platoon, controls it, and changes nothing."""
 

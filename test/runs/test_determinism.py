@@ -1,3 +1,4 @@
+# Copyright 2026 ros2_cosim contributors
 # SPDX-License-Identifier: Apache-2.0
 """The same scenario gives the same run: in every shape, under any load, at any pace."""
 

@@ -1,3 +1,4 @@
+# Copyright 2026 ros2_cosim contributors
 # SPDX-License-Identifier: Apache-2.0
 """Whatever is killed or frozen: one line names it, the bag is readable, nothing is left.
 

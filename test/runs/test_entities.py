@@ -1,3 +1,4 @@
+# Copyright 2026 ros2_cosim contributors
 # SPDX-License-Identifier: Apache-2.0
 """Runs in processes whose entities are read and changed: by commands and by ROS services."""
 

@@ -1,3 +1,4 @@
+# Copyright 2026 ros2_cosim contributors
 # SPDX-License-Identifier: Apache-2.0
 """Whatever is wrong before a run: one line that says where, what was found, what is allowed."""
 

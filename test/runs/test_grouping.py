@@ -1,3 +1,4 @@
+# Copyright 2026 ros2_cosim contributors
 # SPDX-License-Identifier: Apache-2.0
 """Participants that share a process by default: same trace, same graph; what breaks it is named."""
 

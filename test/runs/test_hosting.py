@@ -1,3 +1,4 @@
+# Copyright 2026 ros2_cosim contributors
 # SPDX-License-Identifier: Apache-2.0
 """Participants that share a process in shape ros: same trace, each with an end of its own."""
 

@@ -1,3 +1,4 @@
+# Copyright 2026 ros2_cosim contributors
 # SPDX-License-Identifier: Apache-2.0
 """A run on two hosts: the trace of one, one error for what fails, and an end in every case."""
 

@@ -1,3 +1,4 @@
+# Copyright 2026 ros2_cosim contributors
 # SPDX-License-Identifier: Apache-2.0
 """Late joiners and leavers as processes: when they come up or end in wall time is no matter."""
 

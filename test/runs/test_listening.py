@@ -1,3 +1,4 @@
+# Copyright 2026 ros2_cosim contributors
 # SPDX-License-Identifier: Apache-2.0
 """``cosim plan`` names all that listens in a run; at none of it a program of another user is heard.
 

@@ -1,3 +1,4 @@
+# Copyright 2026 ros2_cosim contributors
 # SPDX-License-Identifier: Apache-2.0
 """A run-ahead window of zero: no step begins before all others have finished the step before."""
 

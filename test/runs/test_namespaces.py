@@ -1,3 +1,4 @@
+# Copyright 2026 ros2_cosim contributors
 # SPDX-License-Identifier: Apache-2.0
 """Runs in namespaces: two in one ROS domain, each with its trace, its names and its tools."""
 

@@ -1,3 +1,4 @@
+# Copyright 2026 ros2_cosim contributors
 # SPDX-License-Identifier: Apache-2.0
 """What another distribution offers: layer, kind of fault, section of a scenario, run shape.
 

@@ -1,3 +1,4 @@
+# Copyright 2026 ros2_cosim contributors
 # SPDX-License-Identifier: Apache-2.0
 """Two runs into one output directory, started at once: one is refused, the other completes."""
 

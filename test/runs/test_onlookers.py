@@ -1,3 +1,4 @@
+# Copyright 2026 ros2_cosim contributors
 # SPDX-License-Identifier: Apache-2.0
 """Programs that look at a run on its lane: one misses nothing, one that stands stops nothing."""
 

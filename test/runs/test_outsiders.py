@@ -1,3 +1,4 @@
+# Copyright 2026 ros2_cosim contributors
 # SPDX-License-Identifier: Apache-2.0
 """Runs among strangers: another program in the ROS domain, odd files where the run is started."""
 

@@ -1,3 +1,4 @@
+# Copyright 2026 ros2_cosim contributors
 # SPDX-License-Identifier: Apache-2.0
 """A scenario with message types of its own: built for ROS, and with one trace in every shape."""
 

@@ -1,3 +1,4 @@
+# Copyright 2026 ros2_cosim contributors
 # SPDX-License-Identifier: Apache-2.0
 """Random graphs give the same trace in every shape, whatever delays their activations have."""
 

@@ -1,3 +1,4 @@
+# Copyright 2026 ros2_cosim contributors
 # SPDX-License-Identifier: Apache-2.0
 """Models that cannot begin anew are found at once; others begin anew with all their wrappers."""
 

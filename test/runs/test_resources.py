@@ -1,3 +1,4 @@
+# Copyright 2026 ros2_cosim contributors
 # SPDX-License-Identifier: Apache-2.0
 """No room, no reader, no command any more: one line, nothing lost, nothing left."""
 

@@ -1,3 +1,4 @@
+# Copyright 2026 ros2_cosim contributors
 # SPDX-License-Identifier: Apache-2.0
 """The topics of CARLA's ROS bridge in a run of processes, driven over its command topic."""
 

@@ -1,3 +1,4 @@
+# Copyright 2026 ros2_cosim contributors
 # SPDX-License-Identifier: Apache-2.0
 """Seams are the same in every run shape: ROS topics carry the messages of one process."""
 

@@ -1,3 +1,4 @@
+# Copyright 2026 ros2_cosim contributors
 # SPDX-License-Identifier: Apache-2.0
 """Sensors of the simulator in a run of processes: the trace and the bag are those in process."""
 

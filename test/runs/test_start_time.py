@@ -1,3 +1,4 @@
+# Copyright 2026 ros2_cosim contributors
 # SPDX-License-Identifier: Apache-2.0
 """A start time in every shape: the same trace and bag, and ROS's own clocks show it."""
 

@@ -1,3 +1,4 @@
+# Copyright 2026 ros2_cosim contributors
 # SPDX-License-Identifier: Apache-2.0
 """A program of another user attacks each port that listens: nothing obeys it, no result changes."""
 

@@ -1,3 +1,4 @@
+# Copyright 2026 ros2_cosim contributors
 # SPDX-License-Identifier: Apache-2.0
 """A vehicle simulator behind VDS1 as the plant of a run: the numbers of one in the process."""
 

@@ -1,3 +1,4 @@
+# Copyright 2026 ros2_cosim contributors
 # SPDX-License-Identifier: Apache-2.0
 """Smallest gap and time to collision of the library's scenarios, beside a computation of another
 kind: from the bag, by points in strips that are laid along the lane. As it stands in the library,

@@ -1,3 +1,4 @@
+# Copyright 2026 ros2_cosim contributors
 # SPDX-License-Identifier: Apache-2.0
 """Services, calls and handled inputs of a scenario: their ports, and what is refused."""
 

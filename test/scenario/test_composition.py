@@ -1,3 +1,4 @@
+# Copyright 2026 ros2_cosim contributors
 # SPDX-License-Identifier: Apache-2.0
 """Scenario files that include others, take parameters, and describe a platoon by its size."""
 

@@ -1,3 +1,4 @@
+# Copyright 2026 ros2_cosim contributors
 # SPDX-License-Identifier: Apache-2.0
 """No key of a scenario is dropped: another value of it changes a run, or is refused.
 

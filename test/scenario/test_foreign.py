@@ -1,3 +1,4 @@
+# Copyright 2026 ros2_cosim contributors
 # SPDX-License-Identifier: Apache-2.0
 """Settings of foreign nodes: what is wrong is found before anything is started."""
 

@@ -1,3 +1,4 @@
+# Copyright 2026 ros2_cosim contributors
 # SPDX-License-Identifier: Apache-2.0
 """The plan of the processes: a function of the scenario, of declared costs and of the cores."""
 

@@ -1,3 +1,4 @@
+# Copyright 2026 ros2_cosim contributors
 # SPDX-License-Identifier: Apache-2.0
 """Large systems: what grows with the square of the participants shows as a count, not as a time."""
 

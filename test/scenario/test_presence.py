@@ -1,3 +1,4 @@
+# Copyright 2026 ros2_cosim contributors
 # SPDX-License-Identifier: Apache-2.0
 """Keys of late joiners and leavers, and scenarios without their optional participants."""
 

@@ -1,3 +1,4 @@
+# Copyright 2026 ros2_cosim contributors
 # SPDX-License-Identifier: Apache-2.0
 """The key ``ros_bridge``: topics, types and frames of CARLA's ROS bridge, and its commands."""
 

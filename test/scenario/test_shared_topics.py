@@ -1,3 +1,4 @@
+# Copyright 2026 ros2_cosim contributors
 # SPDX-License-Identifier: Apache-2.0
 """One topic of several writers: merged in the order of stamp, writer and number."""
 

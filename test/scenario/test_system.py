@@ -1,3 +1,4 @@
+# Copyright 2026 ros2_cosim contributors
 # SPDX-License-Identifier: Apache-2.0
 """From scenario to graph and models: wiring errors, random streams, independence."""
 

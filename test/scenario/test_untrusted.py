@@ -1,3 +1,4 @@
+# Copyright 2026 ros2_cosim contributors
 # SPDX-License-Identifier: Apache-2.0
 """``cosim check --untrusted``: a stranger's scenario is read as data, and its code is named."""
 

@@ -1,3 +1,4 @@
+# Copyright 2026 ros2_cosim contributors
 # SPDX-License-Identifier: Apache-2.0
 """Configurations of viewers name what the run of their scenario publishes, and nothing else."""
 

@@ -1,3 +1,4 @@
+# Copyright 2026 ros2_cosim contributors
 # SPDX-License-Identifier: Apache-2.0
 """Wrong scenarios: each is refused by the check, in one sentence that names the place."""
 

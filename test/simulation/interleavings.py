@@ -1,3 +1,4 @@
+# Copyright 2026 ros2_cosim contributors
 # SPDX-License-Identifier: Apache-2.0
 """Every interleaving of small systems: engines, promises, completions and the clock's horizon.
 

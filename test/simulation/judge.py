@@ -1,3 +1,4 @@
+# Copyright 2026 ros2_cosim contributors
 # SPDX-License-Identifier: Apache-2.0
 """How a run has to end: with the trace of the reference, or stopped for a stated cause."""
 

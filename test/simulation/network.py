@@ -1,3 +1,4 @@
+# Copyright 2026 ros2_cosim contributors
 # SPDX-License-Identifier: Apache-2.0
 """DDS and rclpy, simulated: what :class:`~ros2_cosim.ros.node.session.Session` may count on.
 

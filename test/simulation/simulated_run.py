@@ -1,3 +1,4 @@
+# Copyright 2026 ros2_cosim contributors
 # SPDX-License-Identifier: Apache-2.0
 """A whole run in shape ``ros`` in one simulated world: the nodes' own classes, and their starter.
 

@@ -1,3 +1,4 @@
+# Copyright 2026 ros2_cosim contributors
 # SPDX-License-Identifier: Apache-2.0
 """Tiny scenarios for the simulated network, drawn by number, and what each has to give."""
 

@@ -1,3 +1,4 @@
+# Copyright 2026 ros2_cosim contributors
 # SPDX-License-Identifier: Apache-2.0
 """Faults planted in the protocol, former defects among them, are each found by a seed.
 

@@ -1,3 +1,4 @@
+# Copyright 2026 ros2_cosim contributors
 # SPDX-License-Identifier: Apache-2.0
 """All interleavings of small systems end alike; ``bench/simulated_network.py`` explores more."""
 

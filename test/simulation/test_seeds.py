@@ -1,3 +1,4 @@
+# Copyright 2026 ros2_cosim contributors
 # SPDX-License-Identifier: Apache-2.0
 """Runs over the simulated network: each seed ends by the rules, and repeats itself."""
 

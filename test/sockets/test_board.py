@@ -1,3 +1,4 @@
+# Copyright 2026 ros2_cosim contributors
 # SPDX-License-Identifier: Apache-2.0
 """Of a board each end sees what the others write, and only the last answer to an aim rings."""
 

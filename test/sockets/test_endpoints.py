@@ -1,3 +1,4 @@
+# Copyright 2026 ros2_cosim contributors
 # SPDX-License-Identifier: Apache-2.0
 """Connections and listeners: nothing is lost, nothing grows without bound, nothing blocks."""
 

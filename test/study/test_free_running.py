@@ -1,3 +1,4 @@
+# Copyright 2026 ros2_cosim contributors
 # SPDX-License-Identifier: Apache-2.0
 """Without synchronisation: every kind of violation is seen, and nothing else is."""
 

@@ -1,3 +1,4 @@
+# Copyright 2026 ros2_cosim contributors
 # SPDX-License-Identifier: Apache-2.0
 """Pedal maps: measured with a vehicle whose forces are known, and used by a controller."""
 

@@ -1,3 +1,4 @@
+# Copyright 2026 ros2_cosim contributors
 # SPDX-License-Identifier: Apache-2.0
 """The page of the publications: its table, what is found at once, and a study that is resumed."""
 

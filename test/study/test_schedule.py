@@ -1,3 +1,4 @@
+# Copyright 2026 ros2_cosim contributors
 # SPDX-License-Identifier: Apache-2.0
 """Jobs side by side: the budget, which starts when, what failure and interruption leave."""
 

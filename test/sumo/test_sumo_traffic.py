@@ -1,3 +1,4 @@
+# Copyright 2026 ros2_cosim contributors
 # SPDX-License-Identifier: Apache-2.0
 """SUMO's vehicles around vehicles of another world: the real library, in this process."""
 

@@ -1,3 +1,4 @@
+# Copyright 2026 ros2_cosim contributors
 # SPDX-License-Identifier: Apache-2.0
 """Activation functions for tests: random ones, and what they mean, said the long way."""
 

@@ -1,3 +1,4 @@
+# Copyright 2026 ros2_cosim contributors
 # SPDX-License-Identifier: Apache-2.0
 """Bicycle models as pure derivative functions, in the form of the CommonRoad vehicle models.
 

@@ -1,3 +1,4 @@
+# Copyright 2026 ros2_cosim contributors
 # SPDX-License-Identifier: Apache-2.0
 """Drives a headless Chromium by its DevTools protocol over a pipe: no driver, no port, no package.
 

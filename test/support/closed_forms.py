@@ -1,3 +1,4 @@
+# Copyright 2026 ros2_cosim contributors
 # SPDX-License-Identifier: Apache-2.0
 """What the equations of motion of a vehicle give without the model: integrals over the speed."""
 

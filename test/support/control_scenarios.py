@@ -1,3 +1,4 @@
+# Copyright 2026 ros2_cosim contributors
 # SPDX-License-Identifier: Apache-2.0
 """A small system to be controlled, watched and disturbed: a chain with a loop behind it."""
 

@@ -1,3 +1,4 @@
+# Copyright 2026 ros2_cosim contributors
 # SPDX-License-Identifier: Apache-2.0
 """A slave engine without sockets: what it sends is kept in lists, its clock is set by hand."""
 

@@ -1,3 +1,4 @@
+# Copyright 2026 ros2_cosim contributors
 # SPDX-License-Identifier: Apache-2.0
 """A slave in a process of its own: ``python dcp_process.py`` prints its port and serves."""
 

@@ -1,3 +1,4 @@
+# Copyright 2026 ros2_cosim contributors
 # SPDX-License-Identifier: Apache-2.0
 """The engines of one graph and what travels between them: the one driver of engines in tests."""
 

@@ -1,3 +1,4 @@
+# Copyright 2026 ros2_cosim contributors
 # SPDX-License-Identifier: Apache-2.0
 """Models with an input from outside of the simulated time, for scenarios that are stepped."""
 

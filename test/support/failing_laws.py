@@ -1,3 +1,4 @@
+# Copyright 2026 ros2_cosim contributors
 # SPDX-License-Identifier: Apache-2.0
 """Control laws that fail, never return or crash at their sixth activation, and what is said."""
 

@@ -1,3 +1,4 @@
+# Copyright 2026 ros2_cosim contributors
 # SPDX-License-Identifier: Apache-2.0
 """A model that fails when it is told to: when it is made, at a time, or by ending its thread."""
 

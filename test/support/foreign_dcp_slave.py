@@ -1,3 +1,4 @@
+# Copyright 2026 ros2_cosim contributors
 # SPDX-License-Identifier: Apache-2.0
 """A DCP slave that knows nothing of this project: sockets and struct, as a vendor may write it.
 

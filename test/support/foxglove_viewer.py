@@ -1,3 +1,4 @@
+# Copyright 2026 ros2_cosim contributors
 # SPDX-License-Identifier: Apache-2.0
 """A viewer of a run, as Foxglove is one: speaks the protocol over a real WebSocket.
 

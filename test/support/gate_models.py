@@ -1,3 +1,4 @@
+# Copyright 2026 ros2_cosim contributors
 # SPDX-License-Identifier: Apache-2.0
 """Models around a foreign node under test: sources, sinks, and what the node does, in process."""
 

@@ -1,3 +1,4 @@
+# Copyright 2026 ros2_cosim contributors
 # SPDX-License-Identifier: Apache-2.0
 """Random systems of the kernel's tests as scenarios, to be run in any shape."""
 

@@ -1,3 +1,4 @@
+# Copyright 2026 ros2_cosim contributors
 # SPDX-License-Identifier: Apache-2.0
 """Runs in processes of which a test starts, kills and watches single ones while they go on."""
 

@@ -1,3 +1,4 @@
+# Copyright 2026 ros2_cosim contributors
 # SPDX-License-Identifier: Apache-2.0
 """Fixtures of all tests: ROS domains of their own, and a look for what a test leaves behind.
 

@@ -1,3 +1,4 @@
+# Copyright 2026 ros2_cosim contributors
 # SPDX-License-Identifier: Apache-2.0
 """Systems for tests of the kernel: random graphs, with engines whose messages travel."""
 

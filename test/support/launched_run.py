@@ -1,3 +1,4 @@
+# Copyright 2026 ros2_cosim contributors
 # SPDX-License-Identifier: Apache-2.0
 """The processes of a run, started as ``ros2 launch`` does; launch itself is not needed."""
 

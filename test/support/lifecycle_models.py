@@ -1,3 +1,4 @@
+# Copyright 2026 ros2_cosim contributors
 # SPDX-License-Identifier: Apache-2.0
 """Step handlers that a test can hold, that ask each other by ROS services, and that keep a log."""
 

@@ -1,3 +1,4 @@
+# Copyright 2026 ros2_cosim contributors
 # SPDX-License-Identifier: Apache-2.0
 """Prints the full names of all nodes, topics and services but its own, when some are there."""
 

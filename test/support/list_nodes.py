@@ -1,3 +1,4 @@
+# Copyright 2026 ros2_cosim contributors
 # SPDX-License-Identifier: Apache-2.0
 """Waits for the nodes and services (``/NAME``) on the command line; tells the nodes there are."""
 

@@ -1,3 +1,4 @@
+# Copyright 2026 ros2_cosim contributors
 # SPDX-License-Identifier: Apache-2.0
 """Programs that speak ASAM OSI and nothing else: a sensor model, and one that moves a vehicle."""
 

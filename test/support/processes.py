@@ -1,3 +1,4 @@
+# Copyright 2026 ros2_cosim contributors
 # SPDX-License-Identifier: Apache-2.0
 """Processes found by a variable that they inherit, so that no new session or parent hides them."""
 

@@ -1,3 +1,4 @@
+# Copyright 2026 ros2_cosim contributors
 # SPDX-License-Identifier: Apache-2.0
 """Scenarios whose topics are looked at: what sends on one, and what came on all of them."""
 

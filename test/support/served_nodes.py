@@ -1,3 +1,4 @@
+# Copyright 2026 ros2_cosim contributors
 # SPDX-License-Identifier: Apache-2.0
 """Nodes of rclpy in the process of a test, whose callbacks another thread runs."""
 

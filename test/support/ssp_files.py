@@ -1,3 +1,4 @@
+# Copyright 2026 ros2_cosim contributors
 # SPDX-License-Identifier: Apache-2.0
 """A system of three small FMUs: a plant, a controller in a system of its own, and a lamp."""
 

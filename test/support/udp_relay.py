@@ -1,3 +1,4 @@
+# Copyright 2026 ros2_cosim contributors
 # SPDX-License-Identifier: Apache-2.0
 """A UDP relay in front of a DCP slave that loses or delays chosen data PDUs of its master."""
 

@@ -1,3 +1,4 @@
+# Copyright 2026 ros2_cosim contributors
 # SPDX-License-Identifier: Apache-2.0
 """Who has changed a run stands in its summary, and nowhere in the bytes of its bag."""
 

@@ -1,3 +1,4 @@
+# Copyright 2026 ros2_cosim contributors
 # SPDX-License-Identifier: Apache-2.0
 """A vehicle of the model ``vds_plant`` and a driver that holds a speed, as a scenario."""
 

@@ -1,3 +1,4 @@
+# Copyright 2026 ros2_cosim contributors
 # SPDX-License-Identifier: Apache-2.0
 """The other side of VDS1 in tests, made of ``struct`` and ``zlib`` alone; and a clock by hand."""
 

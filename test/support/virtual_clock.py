@@ -1,3 +1,4 @@
+# Copyright 2026 ros2_cosim contributors
 # SPDX-License-Identifier: Apache-2.0
 """A wall clock that tests move: it passes only by waiting and by what work is said to cost."""
 

@@ -1,3 +1,4 @@
+# Copyright 2026 ros2_cosim contributors
 # SPDX-License-Identifier: Apache-2.0
 """A model whose step takes until a file is there: a run that ends when the test wants it.
 

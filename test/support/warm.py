@@ -1,3 +1,4 @@
+# Copyright 2026 ros2_cosim contributors
 # SPDX-License-Identifier: Apache-2.0
 """``cosim`` as a copy of a process that has imported it: a short run is imports for its most part.
 

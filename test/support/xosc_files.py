@@ -1,3 +1,4 @@
+# Copyright 2026 ros2_cosim contributors
 # SPDX-License-Identifier: Apache-2.0
 """Small OpenSCENARIO files: two cars on the straight begin of the highway, and a story of them."""
 

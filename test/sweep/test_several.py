@@ -1,3 +1,4 @@
+# Copyright 2026 ros2_cosim contributors
 # SPDX-License-Identifier: Apache-2.0
 """Several scenarios in one call: rows, JUnit XML, an earlier sweep as baseline, exit codes."""
 

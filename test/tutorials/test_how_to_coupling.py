@@ -1,3 +1,4 @@
+# Copyright 2026 ros2_cosim contributors
 # SPDX-License-Identifier: Apache-2.0
 """The how-to pages about DCP, FMUs and VDS1 do what they say."""
 

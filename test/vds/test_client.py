@@ -1,3 +1,4 @@
+# Copyright 2026 ros2_cosim contributors
 # SPDX-License-Identifier: Apache-2.0
 """The client of VDS1 against a server made of sockets: what counts as a state, and repetition."""
 

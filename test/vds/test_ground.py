@@ -1,3 +1,4 @@
+# Copyright 2026 ros2_cosim contributors
 # SPDX-License-Identifier: Apache-2.0
 """Vehicles on slopes, banks, crests and twisted ground, against statics and steady motion."""
 

@@ -1,3 +1,4 @@
+# Copyright 2026 ros2_cosim contributors
 # SPDX-License-Identifier: Apache-2.0
 """The model ``vds_plant``: our vehicle, one behind the protocol, and a scenario with either."""
 

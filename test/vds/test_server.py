@@ -1,3 +1,4 @@
+# Copyright 2026 ros2_cosim contributors
 # SPDX-License-Identifier: Apache-2.0
 """The VDS1 server over real sockets, against a peer made of struct and zlib."""
 

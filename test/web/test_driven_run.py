@@ -1,3 +1,4 @@
+# Copyright 2026 ros2_cosim contributors
 # SPDX-License-Identifier: Apache-2.0
 """The dashboard of a run without ROS: it shows the run, controls it, and changes nothing."""
 

@@ -1,3 +1,4 @@
+# Copyright 2026 ros2_cosim contributors
 # SPDX-License-Identifier: Apache-2.0
 """The world of a server in another process, as a dashboard reads it over the server's own port."""
 

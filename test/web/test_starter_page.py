@@ -1,3 +1,4 @@
+# Copyright 2026 ros2_cosim contributors
 # SPDX-License-Identifier: Apache-2.0
 """``cosim dashboard`` without a run: a page starts scenarios, changed, and ends them."""
 

@@ -1,3 +1,4 @@
+# Copyright 2026 ros2_cosim contributors
 # SPDX-License-Identifier: Apache-2.0
 """The page of a headless server's world: what it is told, and a real browser that shows it."""
 

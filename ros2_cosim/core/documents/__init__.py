@@ -1,3 +1,4 @@
+# Copyright 2026 ros2_cosim contributors
 # SPDX-License-Identifier: Apache-2.0
 """Files as every room reads and writes them: checked settings, strict YAML, JSON and XML."""
 

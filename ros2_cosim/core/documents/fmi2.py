@@ -1,3 +1,4 @@
+# Copyright 2026 ros2_cosim contributors
 # SPDX-License-Identifier: Apache-2.0
 """FMUs written by this project: FMI 2.0 for Co-Simulation, described and packed.
 

@@ -1,3 +1,4 @@
+# Copyright 2026 ros2_cosim contributors
 # SPDX-License-Identifier: Apache-2.0
 """FMUs written by this project as FMI 3.0 for Co-Simulation, beside FMI 2.0.
 

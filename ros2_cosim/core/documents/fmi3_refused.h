@@ -1,5 +1,6 @@
-/* SPDX-License-Identifier: Apache-2.0
- * What FMI 3.0 wants a library to have and FMUs of this project do not offer: REFUSED(NAME) makes one.
+// Copyright 2026 ros2_cosim contributors
+// SPDX-License-Identifier: Apache-2.0
+/* What FMI 3.0 wants a library to have and FMUs of this project do not offer: REFUSED(NAME) makes one.
  */
 REFUSED(fmi3GetFloat32) REFUSED(fmi3SetFloat32) REFUSED(fmi3GetInt8) REFUSED(fmi3SetInt8)
 REFUSED(fmi3GetUInt8) REFUSED(fmi3SetUInt8) REFUSED(fmi3GetInt16) REFUSED(fmi3SetInt16)

@@ -1,3 +1,4 @@
+# Copyright 2026 ros2_cosim contributors
 # SPDX-License-Identifier: Apache-2.0
 """Files of installed packages: this one's own data files, and those of any ROS package."""
 

@@ -1,3 +1,4 @@
+# Copyright 2026 ros2_cosim contributors
 # SPDX-License-Identifier: Apache-2.0
 """Reads YAML and JSON as plain data: a tree of mappings, lists, texts and finite numbers.
 

@@ -1,3 +1,4 @@
+# Copyright 2026 ros2_cosim contributors
 # SPDX-License-Identifier: Apache-2.0
 r"""The one way in which settings are declared and checked: pydantic models, one error text.
 

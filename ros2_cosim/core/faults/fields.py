@@ -1,3 +1,4 @@
+# Copyright 2026 ros2_cosim contributors
 # SPDX-License-Identifier: Apache-2.0
 """Fields of records by their dotted names; a list on the way stands for all of its elements."""
 

@@ -1,3 +1,4 @@
+# Copyright 2026 ros2_cosim contributors
 # SPDX-License-Identifier: Apache-2.0
 """The rare and slow paths of ``exactmath``: whole numbers and decimals of any length.
 

@@ -1,3 +1,4 @@
+# Copyright 2026 ros2_cosim contributors
 # SPDX-License-Identifier: Apache-2.0
 """What takes note of a model's exchange with another process, in a run that is profiled."""
 

@@ -1,3 +1,4 @@
+# Copyright 2026 ros2_cosim contributors
 # SPDX-License-Identifier: Apache-2.0
 """Where programs of a run listen, and for what: declared, so that a plan can list all of it."""
 

@@ -1,3 +1,4 @@
+# Copyright 2026 ros2_cosim contributors
 # SPDX-License-Identifier: Apache-2.0
 """Python code that a user names by a text: ``package.module`` or ``path/to/file.py``.
 

@@ -1,3 +1,4 @@
+# Copyright 2026 ros2_cosim contributors
 # SPDX-License-Identifier: Apache-2.0
 """Simulated time: integer nanoseconds, its two bounds, and how it is written and read.
 

@@ -1,3 +1,4 @@
+# Copyright 2026 ros2_cosim contributors
 # SPDX-License-Identifier: Apache-2.0
 """The trace of a run, as a hash: what activated when, on which inputs, with which outputs.
 

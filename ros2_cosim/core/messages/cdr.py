@@ -1,3 +1,4 @@
+# Copyright 2026 ros2_cosim contributors
 # SPDX-License-Identifier: Apache-2.0
 """Codec between a record and the bytes of its ROS message (XCDR1, little endian).
 

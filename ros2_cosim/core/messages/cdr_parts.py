@@ -1,3 +1,4 @@
+# Copyright 2026 ros2_cosim contributors
 # SPDX-License-Identifier: Apache-2.0
 """Pieces of a CDR body (XCDR1, little endian): runs of primitives, strings, sequences.
 

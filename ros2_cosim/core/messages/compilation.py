@@ -1,3 +1,4 @@
+# Copyright 2026 ros2_cosim contributors
 # SPDX-License-Identifier: Apache-2.0
 """Build ROS interface packages with CMake against the ROS wheels of a virtual environment.
 

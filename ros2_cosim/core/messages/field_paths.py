@@ -1,3 +1,4 @@
+# Copyright 2026 ros2_cosim contributors
 # SPDX-License-Identifier: Apache-2.0
 """Values inside a record by a text: nested records, elements of lists, and whether they are there.
 

@@ -1,3 +1,4 @@
+# Copyright 2026 ros2_cosim contributors
 # SPDX-License-Identifier: Apache-2.0
 """The parameters of a participant that is an unmodified ROS node (model ``foreign_node``)."""
 

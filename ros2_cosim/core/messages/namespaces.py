@@ -1,3 +1,4 @@
+# Copyright 2026 ros2_cosim contributors
 # SPDX-License-Identifier: Apache-2.0
 """The ROS namespace of a run: all its nodes, topics and services are inside it.
 

@@ -1,3 +1,4 @@
+# Copyright 2026 ros2_cosim contributors
 # SPDX-License-Identifier: Apache-2.0
 """Message packages as sources: directories with definitions in ``msg/``, ``srv/``, ``action/``."""
 

@@ -1,3 +1,4 @@
+# Copyright 2026 ros2_cosim contributors
 # SPDX-License-Identifier: Apache-2.0
 """Codecs of messages that pass through whole: any ROS type, without a record class.
 

@@ -1,3 +1,4 @@
+# Copyright 2026 ros2_cosim contributors
 # SPDX-License-Identifier: Apache-2.0
 #
 # Given to CMake as CMAKE_PROJECT_INCLUDE when building against ROS wheels. After everything

@@ -1,3 +1,4 @@
+# Copyright 2026 ros2_cosim contributors
 # SPDX-License-Identifier: Apache-2.0
 """The memory of a process that takes part in runs: undisturbed within one, given back after it."""
 

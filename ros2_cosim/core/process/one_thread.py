@@ -1,3 +1,4 @@
+# Copyright 2026 ros2_cosim contributors
 # SPDX-License-Identifier: Apache-2.0
 """Numerical libraries compute with one thread, as a sum over several depends on their number.
 

@@ -1,3 +1,4 @@
+# Copyright 2026 ros2_cosim contributors
 # SPDX-License-Identifier: Apache-2.0
 """How a process belongs to its parent, and how it ends at the latest after some time (Linux)."""
 

@@ -1,3 +1,4 @@
+# Copyright 2026 ros2_cosim contributors
 # SPDX-License-Identifier: Apache-2.0
 """Where the computations of a slow part run: in the calling thread, or in one beside it."""
 

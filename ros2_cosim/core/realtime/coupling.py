@@ -1,3 +1,4 @@
+# Copyright 2026 ros2_cosim contributors
 # SPDX-License-Identifier: Apache-2.0
 """Coupling of a real-time and a non-real-time part: the algorithm, without any clock.
 

@@ -1,3 +1,4 @@
+# Copyright 2026 ros2_cosim contributors
 # SPDX-License-Identifier: Apache-2.0
 """The record of a coupling: when data were late, for how long, how often, how wrong."""
 

@@ -1,3 +1,4 @@
+# Copyright 2026 ros2_cosim contributors
 # SPDX-License-Identifier: Apache-2.0
 """Deadlines of participants in a paced run, and what happens when one is missed."""
 

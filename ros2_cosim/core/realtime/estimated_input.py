@@ -1,3 +1,4 @@
+# Copyright 2026 ros2_cosim contributors
 # SPDX-License-Identifier: Apache-2.0
 """An estimator at an input of the fast part, or in a participant between the two parts.
 

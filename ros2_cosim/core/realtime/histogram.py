@@ -1,3 +1,4 @@
+# Copyright 2026 ros2_cosim contributors
 # SPDX-License-Identifier: Apache-2.0
 """Counts of wall-clock delays in fixed classes, one after another twice as wide."""
 

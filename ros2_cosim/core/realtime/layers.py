@@ -1,3 +1,4 @@
+# Copyright 2026 ros2_cosim contributors
 # SPDX-License-Identifier: Apache-2.0
 """The layers of a participant whose data may be late, as a scenario asks for them."""
 

@@ -1,3 +1,4 @@
+# Copyright 2026 ros2_cosim contributors
 # SPDX-License-Identifier: Apache-2.0
 """From the rules of a scenario to estimators; files with the values of earlier runs."""
 

@@ -1,3 +1,4 @@
+# Copyright 2026 ros2_cosim contributors
 # SPDX-License-Identifier: Apache-2.0
 """Requests to a run: pause, resume, step, run until, rate, stop, abort, reset, require, change.
 

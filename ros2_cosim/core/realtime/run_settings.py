@@ -1,3 +1,4 @@
+# Copyright 2026 ros2_cosim contributors
 # SPDX-License-Identifier: Apache-2.0
 """How a run goes against the wall clock: by ``--rate``, ``--hard`` and ``--arrivals``."""
 

@@ -1,3 +1,4 @@
+# Copyright 2026 ros2_cosim contributors
 # SPDX-License-Identifier: Apache-2.0
 """How far a run may go: it is paused, takes steps, or goes on at a rate.
 

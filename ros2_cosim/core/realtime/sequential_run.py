@@ -1,3 +1,4 @@
+# Copyright 2026 ros2_cosim contributors
 # SPDX-License-Identifier: Apache-2.0
 """The loop of a run whose participants are all in one process (shapes ``inproc``, ``composed``).
 

@@ -1,3 +1,4 @@
+# Copyright 2026 ros2_cosim contributors
 # SPDX-License-Identifier: Apache-2.0
 """The wall clock as something that can be exchanged, and how well deadlines are kept."""
 

@@ -1,3 +1,4 @@
+# Copyright 2026 ros2_cosim contributors
 # SPDX-License-Identifier: Apache-2.0
 """Writes a run's messages as a rosbag2 bag (a directory with ``metadata.yaml`` and MCAP files).
 

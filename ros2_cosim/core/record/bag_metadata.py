@@ -1,3 +1,4 @@
+# Copyright 2026 ros2_cosim contributors
 # SPDX-License-Identifier: Apache-2.0
 """What a bag says of itself: its topics, its files, and ``metadata.yaml`` as rosbag2 has it."""
 

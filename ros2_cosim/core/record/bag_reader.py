@@ -1,3 +1,4 @@
+# Copyright 2026 ros2_cosim contributors
 # SPDX-License-Identifier: Apache-2.0
 """Reads bags: those of this suite, and any other of rosbag2 (MCAP or SQLite)."""
 

@@ -1,3 +1,4 @@
+# Copyright 2026 ros2_cosim contributors
 # SPDX-License-Identifier: Apache-2.0
 """The file of a checkpoint: where a run stood, with all that is needed to go on from there.
 

@@ -1,3 +1,4 @@
+# Copyright 2026 ros2_cosim contributors
 # SPDX-License-Identifier: Apache-2.0
 """Compares the messages of two bags: the first that differs, and a summary of all others.
 

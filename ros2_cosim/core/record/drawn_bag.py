@@ -1,3 +1,4 @@
+# Copyright 2026 ros2_cosim contributors
 # SPDX-License-Identifier: Apache-2.0
 """A bag that shows the scene when it is played: with ``/clock``, ``/tf`` and markers.
 

@@ -1,3 +1,4 @@
+# Copyright 2026 ros2_cosim contributors
 # SPDX-License-Identifier: Apache-2.0
 """A run in Foxglove: all its topics, ``/clock``, markers and transforms, over a WebSocket.
 

@@ -1,3 +1,4 @@
+# Copyright 2026 ros2_cosim contributors
 # SPDX-License-Identifier: Apache-2.0
 """Writes files of the MCAP container format (https://mcap.dev/spec), with chunks and index.
 

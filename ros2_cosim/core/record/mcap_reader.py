@@ -1,3 +1,4 @@
+# Copyright 2026 ros2_cosim contributors
 # SPDX-License-Identifier: Apache-2.0
 """Reads MCAP files in sequence, as :class:`ros2_cosim.core.record.mcap.McapWriter` writes them.
 

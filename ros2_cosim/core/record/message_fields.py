@@ -1,3 +1,4 @@
+# Copyright 2026 ros2_cosim contributors
 # SPDX-License-Identifier: Apache-2.0
 """The fields of any ROS message, by their paths: which of them differ between two messages.
 

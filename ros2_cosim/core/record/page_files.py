@@ -1,3 +1,4 @@
+# Copyright 2026 ros2_cosim contributors
 # SPDX-License-Identifier: Apache-2.0
 """The files that pages have in common: of style and charts here, of scenes in other rooms.
 

@@ -1,3 +1,4 @@
+# Copyright 2026 ros2_cosim contributors
 # SPDX-License-Identifier: Apache-2.0
 """Where vehicles were during a whole run, in bounded memory: what a slider over it needs."""
 

@@ -1,3 +1,4 @@
+# Copyright 2026 ros2_cosim contributors
 # SPDX-License-Identifier: Apache-2.0
 """Completes a bag that a killed process left behind: the last of its MCAP files is cut off.
 

@@ -1,3 +1,4 @@
+# Copyright 2026 ros2_cosim contributors
 # SPDX-License-Identifier: Apache-2.0
 """Curves and events of any length in bounded memory: what a chart of some hundred pixels needs."""
 

@@ -1,3 +1,4 @@
+# Copyright 2026 ros2_cosim contributors
 # SPDX-License-Identifier: Apache-2.0
 """Messages that wait for their place in a bag: each topic is known by its number there."""
 

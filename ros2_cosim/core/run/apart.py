@@ -1,3 +1,4 @@
+# Copyright 2026 ros2_cosim contributors
 # SPDX-License-Identifier: Apache-2.0
 """Runs of shape ``inproc`` and DCP slaves in a process apart: a crash of native code ends only it.
 

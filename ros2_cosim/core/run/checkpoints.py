@@ -1,3 +1,4 @@
+# Copyright 2026 ros2_cosim contributors
 # SPDX-License-Identifier: Apache-2.0
 """Checkpoints of a run: what is noted while it runs, and what is written when it stands."""
 

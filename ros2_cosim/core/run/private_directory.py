@@ -1,3 +1,4 @@
+# Copyright 2026 ros2_cosim contributors
 # SPDX-License-Identifier: Apache-2.0
 """Files of runs that other users of the machine can neither make nor read.
 

@@ -1,3 +1,4 @@
+# Copyright 2026 ros2_cosim contributors
 # SPDX-License-Identifier: Apache-2.0
 """A recording as a participant: it sends what was recorded, at the recorded stamps.
 

@@ -1,3 +1,4 @@
+# Copyright 2026 ros2_cosim contributors
 # SPDX-License-Identifier: Apache-2.0
 """Repeating a run from what it left behind: its scenario and its arrival record."""
 

@@ -1,3 +1,4 @@
+# Copyright 2026 ros2_cosim contributors
 # SPDX-License-Identifier: Apache-2.0
 """Replay of a bag into participants: recorded inputs in their exact order, outputs compared.
 

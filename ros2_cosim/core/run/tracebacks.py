@@ -1,3 +1,4 @@
+# Copyright 2026 ros2_cosim contributors
 # SPDX-License-Identifier: Apache-2.0
 """The traceback of code of the user that ended a run: in a file of the output directory."""
 

@@ -1,3 +1,4 @@
+# Copyright 2026 ros2_cosim contributors
 # SPDX-License-Identifier: Apache-2.0
 """The executable that a participant's ``node`` names: of this package, or the user's own.
 

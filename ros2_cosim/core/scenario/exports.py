@@ -1,3 +1,4 @@
+# Copyright 2026 ros2_cosim contributors
 # SPDX-License-Identifier: Apache-2.0
 """Other forms of a recorded run: what writes them, and which of them a scenario wants.
 

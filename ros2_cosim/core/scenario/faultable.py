@@ -1,3 +1,4 @@
+# Copyright 2026 ros2_cosim contributors
 # SPDX-License-Identifier: Apache-2.0
 """Where a scenario can have faults, and of which kinds: what a form needs to offer them."""
 

@@ -1,3 +1,4 @@
+# Copyright 2026 ros2_cosim contributors
 # SPDX-License-Identifier: Apache-2.0
 """The faults of a scenario: at which ports they are, and whether they can be there."""
 

@@ -1,3 +1,4 @@
+# Copyright 2026 ros2_cosim contributors
 # SPDX-License-Identifier: Apache-2.0
 """Grouping by default: which participants share a process in shape ``ros`` without being told.
 

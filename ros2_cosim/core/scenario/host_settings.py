@@ -1,3 +1,4 @@
+# Copyright 2026 ros2_cosim contributors
 # SPDX-License-Identifier: Apache-2.0
 """The section ``hosts`` of a scenario: other machines that a part of a run is on."""
 

@@ -1,3 +1,4 @@
+# Copyright 2026 ros2_cosim contributors
 # SPDX-License-Identifier: Apache-2.0
 """Message types of a scenario that are not part of this project: found, and there for a shape."""
 

@@ -1,3 +1,4 @@
+# Copyright 2026 ros2_cosim contributors
 # SPDX-License-Identifier: Apache-2.0
 """``as: NAME`` on a port: finds the seam, checks what it joins, and makes it."""
 

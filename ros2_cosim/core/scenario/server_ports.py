@@ -1,3 +1,4 @@
+# Copyright 2026 ros2_cosim contributors
 # SPDX-License-Identifier: Apache-2.0
 """Ports for the servers that a run starts, drawn where no other program is given one."""
 

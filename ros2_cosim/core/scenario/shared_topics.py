@@ -1,3 +1,4 @@
+# Copyright 2026 ros2_cosim contributors
 # SPDX-License-Identifier: Apache-2.0
 """Topics with several writers, such as ``/tf``, as the participants that they stand for.
 

@@ -1,3 +1,4 @@
+# Copyright 2026 ros2_cosim contributors
 # SPDX-License-Identifier: Apache-2.0
 """Sections of a scenario file that expand to more of it, and files that expand to all of it.
 

@@ -1,3 +1,4 @@
+# Copyright 2026 ros2_cosim contributors
 # SPDX-License-Identifier: Apache-2.0
 """How much light fog and rain take on its way, by CARLA's weather parameters and by rain in mm/h.
 

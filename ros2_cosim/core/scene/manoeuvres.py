@@ -1,3 +1,4 @@
+# Copyright 2026 ros2_cosim contributors
 # SPDX-License-Identifier: Apache-2.0
 """How scenario files write a manoeuvre: a list of actions of one vehicle, one after the other.
 

@@ -1,3 +1,4 @@
+# Copyright 2026 ros2_cosim contributors
 # SPDX-License-Identifier: Apache-2.0
 """How scenario files name recorded road users, which move as they did when they were recorded."""
 

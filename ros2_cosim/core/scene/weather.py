@@ -1,3 +1,4 @@
+# Copyright 2026 ros2_cosim contributors
 # SPDX-License-Identifier: Apache-2.0
 """The weather presets of CARLA 0.9.16, by name, as numbers that every room understands."""
 

@@ -1,3 +1,4 @@
+# Copyright 2026 ros2_cosim contributors
 # SPDX-License-Identifier: Apache-2.0
 """Sockets of every protocol: one reactor with one waker, TCP connections, UDP sockets.
 

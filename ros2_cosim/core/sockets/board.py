@@ -1,3 +1,4 @@
+# Copyright 2026 ros2_cosim contributors
 # SPDX-License-Identifier: Apache-2.0
 """The board of a run on one host: how far each process has come, in memory that all of them share.
 

@@ -1,3 +1,4 @@
+# Copyright 2026 ros2_cosim contributors
 # SPDX-License-Identifier: Apache-2.0
 """Sockets that never block: listeners, TCP connections with a bounded backlog, UDP sockets."""
 

@@ -1,3 +1,4 @@
+# Copyright 2026 ros2_cosim contributors
 # SPDX-License-Identifier: Apache-2.0
 """Waiting for one file; ``select`` would take none whose number is above 1023."""
 

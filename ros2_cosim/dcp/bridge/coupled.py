@@ -1,3 +1,4 @@
+# Copyright 2026 ros2_cosim contributors
 # SPDX-License-Identifier: Apache-2.0
 """DCP slaves behind the ports of a participant: one master, stepped by activations.
 

@@ -1,3 +1,4 @@
+# Copyright 2026 ros2_cosim contributors
 # SPDX-License-Identifier: Apache-2.0
 """The model ``dcp_master``: a participant whose plant is any set of DCP slaves.
 

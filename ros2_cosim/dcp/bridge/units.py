@@ -1,3 +1,4 @@
+# Copyright 2026 ros2_cosim contributors
 # SPDX-License-Identifier: Apache-2.0
 """Units of foreign variables beside those of records: a unit that does not fit is reported before a
 run.

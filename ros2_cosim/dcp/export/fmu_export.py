@@ -1,3 +1,4 @@
+# Copyright 2026 ros2_cosim contributors
 # SPDX-License-Identifier: Apache-2.0
 """Writes a scenario as an FMU for co-simulation (FMI 2.0 or 3.0), for the platform of the export.
 

@@ -1,3 +1,4 @@
+// Copyright 2026 ros2_cosim contributors
 // SPDX-License-Identifier: Apache-2.0
 #ifndef FMU_LIBRARY_H_
 #define FMU_LIBRARY_H_

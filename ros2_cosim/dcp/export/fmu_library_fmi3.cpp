@@ -1,3 +1,4 @@
+// Copyright 2026 ros2_cosim contributors
 // SPDX-License-Identifier: Apache-2.0
 // The library of an FMU that is a scenario: functions of FMI 3.0 for Co-Simulation.
 

@@ -1,3 +1,4 @@
+# Copyright 2026 ros2_cosim contributors
 # SPDX-License-Identifier: Apache-2.0
 """The variables of an FMU that is a scenario: inputs, outputs, and three of the run itself."""
 

@@ -1,3 +1,4 @@
+# Copyright 2026 ros2_cosim contributors
 # SPDX-License-Identifier: Apache-2.0
 """FMUs at run time: FMI 2.0 and 3.0, co-simulation, model exchange and scheduled execution.
 

@@ -1,3 +1,4 @@
+# Copyright 2026 ros2_cosim contributors
 # SPDX-License-Identifier: Apache-2.0
 """FMPy's classes with one face: what FMI 2.0 and FMI 3.0 do under different names.
 

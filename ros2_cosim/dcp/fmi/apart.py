@@ -1,3 +1,4 @@
+# Copyright 2026 ros2_cosim contributors
 # SPDX-License-Identifier: Apache-2.0
 """An instance of an FMU in its own process: native code that crashes takes nothing along.
 

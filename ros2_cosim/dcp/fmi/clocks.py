@@ -1,3 +1,4 @@
+# Copyright 2026 ros2_cosim contributors
 # SPDX-License-Identifier: Apache-2.0
 """When the time-based input clocks of an FMU tick (FMI 3.0, chapter 2.2.8).
 

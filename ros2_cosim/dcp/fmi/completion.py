@@ -1,3 +1,4 @@
+# Copyright 2026 ros2_cosim contributors
 # SPDX-License-Identifier: Apache-2.0
 """What FMPy 0.3.32 leaves out of the description of an FMU (FMI 3.0), read from the file itself."""
 

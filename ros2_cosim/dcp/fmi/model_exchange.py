@@ -1,3 +1,4 @@
+# Copyright 2026 ros2_cosim contributors
 # SPDX-License-Identifier: Apache-2.0
 """Model exchange: the FMU has equations, and CVODE as FMPy ships it integrates them.
 

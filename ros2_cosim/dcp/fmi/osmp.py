@@ -1,3 +1,4 @@
+# Copyright 2026 ros2_cosim contributors
 # SPDX-License-Identifier: Apache-2.0
 """Binary variables in FMI 2.0, as FMUs with sensor models have them for messages of ASAM OSI.
 

@@ -1,3 +1,4 @@
+# Copyright 2026 ros2_cosim contributors
 # SPDX-License-Identifier: Apache-2.0
 """What a slave asks of an instance of an FMU, whatever interface type it is run by.
 

@@ -1,3 +1,4 @@
+# Copyright 2026 ros2_cosim contributors
 # SPDX-License-Identifier: Apache-2.0
 """Scheduled execution: each input clock of the FMU stands for a part that runs when it ticks.
 

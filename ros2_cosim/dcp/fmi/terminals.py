@@ -1,3 +1,4 @@
+# Copyright 2026 ros2_cosim contributors
 # SPDX-License-Identifier: Apache-2.0
 """Terminals of FMUs: groups of variables that are connected as one (FMI 3.0, chapter 2.4.9)."""
 

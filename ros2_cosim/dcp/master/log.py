@@ -1,3 +1,4 @@
+# Copyright 2026 ros2_cosim contributors
 # SPDX-License-Identifier: Apache-2.0
 """Log entries of slaves, as RSP_log_ack and NTF_log carry them."""
 

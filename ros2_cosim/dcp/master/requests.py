@@ -1,3 +1,4 @@
+# Copyright 2026 ros2_cosim contributors
 # SPDX-License-Identifier: Apache-2.0
 """Requests of a master to its slaves: sending, taking the answers, waiting.
 

@@ -1,3 +1,4 @@
+# Copyright 2026 ros2_cosim contributors
 # SPDX-License-Identifier: Apache-2.0
 """A slave of an FMU in its own process: foreign native code that crashes takes none along."""
 

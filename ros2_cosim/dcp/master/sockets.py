@@ -1,3 +1,4 @@
+# Copyright 2026 ros2_cosim contributors
 # SPDX-License-Identifier: Apache-2.0
 """The master's sockets: connections to slaves, and which slave a PDU came from."""
 

@@ -1,5 +1,6 @@
-/* SPDX-License-Identifier: Apache-2.0
- * FMI 2.0 for Co-Simulation around one C function. What stands before this file is generated from the
+// Copyright 2026 ros2_cosim contributors
+// SPDX-License-Identifier: Apache-2.0
+/* FMI 2.0 for Co-Simulation around one C function. What stands before this file is generated from the
  * signature of the function (c_source.py): its variables, FMU_GUID, fmu_call() and fmu_begin().
  * There is one instance: the variables of a C file are those of the process.
  */

@@ -1,6 +1,6 @@
-/* SPDX-License-Identifier: Apache-2.0
- * FMI 3.0 for Co-Simulation around one C function, as c_function.c is for FMI 2.0.
- */
+// Copyright 2026 ros2_cosim contributors
+// SPDX-License-Identifier: Apache-2.0
+/* FMI 3.0 for Co-Simulation around one C function, as c_function.c is for FMI 2.0. */
 #include <stddef.h>
 #include <stdint.h>
 #include <string.h>

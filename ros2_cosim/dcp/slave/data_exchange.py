@@ -1,3 +1,4 @@
+# Copyright 2026 ros2_cosim contributors
 # SPDX-License-Identifier: Apache-2.0
 """The data of a slave: receiving, taking effect, computing a step, sending."""
 

@@ -1,3 +1,4 @@
+# Copyright 2026 ros2_cosim contributors
 # SPDX-License-Identifier: Apache-2.0
 """An FMU (FMI 2.0 or 3.0, of any interface type) as a DCP slave, run by FMPy; also a C function.
 

@@ -1,3 +1,4 @@
+# Copyright 2026 ros2_cosim contributors
 # SPDX-License-Identifier: Apache-2.0
 """The slave description of an FMU: variables, units, step size, as FMI 2.0 and 3.0 name them.
 

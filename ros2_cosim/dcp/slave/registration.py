@@ -1,3 +1,4 @@
+# Copyright 2026 ros2_cosim contributors
 # SPDX-License-Identifier: Apache-2.0
 """The registration of a slave with its master: address, id, sequence ids, heartbeat.
 

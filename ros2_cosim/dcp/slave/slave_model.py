@@ -1,3 +1,4 @@
+# Copyright 2026 ros2_cosim contributors
 # SPDX-License-Identifier: Apache-2.0
 """The base class of models of DCP slaves: variables as class attributes, a few callbacks.
 

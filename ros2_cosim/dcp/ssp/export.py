@@ -1,3 +1,4 @@
+# Copyright 2026 ros2_cosim contributors
 # SPDX-License-Identifier: Apache-2.0
 """Writes a scenario of FMUs as an SSP 1.0, which other tools run, and which comes back as it was.
 

@@ -1,3 +1,4 @@
+# Copyright 2026 ros2_cosim contributors
 # SPDX-License-Identifier: Apache-2.0
 """The files of a system: an archive (``.ssp``), or what lies beside an unpacked ``.ssd``.
 

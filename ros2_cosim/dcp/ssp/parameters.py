@@ -1,3 +1,4 @@
+# Copyright 2026 ros2_cosim contributors
 # SPDX-License-Identifier: Apache-2.0
 """Parameter bindings: which values a system gives to variables of its FMUs and to its connectors.
 

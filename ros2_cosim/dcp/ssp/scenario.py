@@ -1,3 +1,4 @@
+# Copyright 2026 ros2_cosim contributors
 # SPDX-License-Identifier: Apache-2.0
 """A system as a scenario: a participant for each component, a topic for each of its outputs.
 

@@ -1,3 +1,4 @@
+# Copyright 2026 ros2_cosim contributors
 # SPDX-License-Identifier: Apache-2.0
 """What DCP 1.0 defines: PDUs, values, states and transports, and descriptions of slaves.
 

@@ -1,3 +1,4 @@
+# Copyright 2026 ros2_cosim contributors
 # SPDX-License-Identifier: Apache-2.0
 """Attributes of the elements of a .dcpx file are fields of dataclasses: how both are named.
 

@@ -1,3 +1,4 @@
+# Copyright 2026 ros2_cosim contributors
 # SPDX-License-Identifier: Apache-2.0
 """Checking slave descriptions: against the XSD, then against its assertions and the prose.
 

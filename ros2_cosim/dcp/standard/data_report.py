@@ -1,3 +1,4 @@
+# Copyright 2026 ros2_cosim contributors
 # SPDX-License-Identifier: Apache-2.0
 """Counts of a slave's data PDUs over UDP: logged by the slave, collected by the master.
 

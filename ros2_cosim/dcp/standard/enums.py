@@ -1,3 +1,4 @@
+# Copyright 2026 ros2_cosim contributors
 # SPDX-License-Identifier: Apache-2.0
 """The enumerations of DCP 1.0: PDU types, states, modes, error codes, data types."""
 

@@ -1,3 +1,4 @@
+# Copyright 2026 ros2_cosim contributors
 # SPDX-License-Identifier: Apache-2.0
 """Errors of the DCP room: one line that names slave, state, PDU and error code."""
 

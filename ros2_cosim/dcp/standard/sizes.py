@@ -1,3 +1,4 @@
+# Copyright 2026 ros2_cosim contributors
 # SPDX-License-Identifier: Apache-2.0
 """How large the PDUs are that a slave can receive, as far as its description tells."""
 

@@ -1,3 +1,4 @@
+# Copyright 2026 ros2_cosim contributors
 # SPDX-License-Identifier: Apache-2.0
 """The slave description as Python objects, one dataclass per element of the .dcpx file.
 

@@ -1,3 +1,4 @@
+# Copyright 2026 ros2_cosim contributors
 # SPDX-License-Identifier: Apache-2.0
 """The state machine of a DCP slave: superstates, transitions, allowed PDUs, as tables.
 

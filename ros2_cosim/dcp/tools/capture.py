@@ -1,3 +1,4 @@
+# Copyright 2026 ros2_cosim contributors
 # SPDX-License-Identifier: Apache-2.0
 """Captured traffic: files and network interfaces, IPv4 packets, reassembled TCP streams.
 

@@ -1,3 +1,4 @@
+# Copyright 2026 ros2_cosim contributors
 # SPDX-License-Identifier: Apache-2.0
 """Writes a dissector of DCP for Wireshark and tshark, made from the tables of the protocol.
 

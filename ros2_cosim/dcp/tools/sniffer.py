@@ -1,3 +1,4 @@
+# Copyright 2026 ros2_cosim contributors
 # SPDX-License-Identifier: Apache-2.0
 """Prints DCP traffic: one line per PDU, with values of data PDUs if their types are known.
 

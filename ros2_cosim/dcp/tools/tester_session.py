@@ -1,3 +1,4 @@
+# Copyright 2026 ros2_cosim contributors
 # SPDX-License-Identifier: Apache-2.0
 """The tester's side of a test: every PDU made by hand, every answer judged."""
 

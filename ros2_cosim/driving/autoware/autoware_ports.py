@@ -1,3 +1,4 @@
+# Copyright 2026 ros2_cosim contributors
 # SPDX-License-Identifier: Apache-2.0
 """Topics and types of Autoware's vehicle, and the ports that stand for them.
 

@@ -1,3 +1,4 @@
+# Copyright 2026 ros2_cosim contributors
 # SPDX-License-Identifier: Apache-2.0
 """The key ``autoware`` of a scenario file: the vehicle of Autoware's planning simulator.
 

@@ -1,3 +1,4 @@
+# Copyright 2026 ros2_cosim contributors
 # SPDX-License-Identifier: Apache-2.0
 """Commands of Autoware to one vehicle of the world, and the reports that answer them."""
 

@@ -1,3 +1,4 @@
+# Copyright 2026 ros2_cosim contributors
 # SPDX-License-Identifier: Apache-2.0
 """What a vehicle does with Autoware's commands: gear, acceleration and angle of the wheels.
 

@@ -1,3 +1,4 @@
+# Copyright 2026 ros2_cosim contributors
 # SPDX-License-Identifier: Apache-2.0
 """What is around the vehicle, in ``autoware_perception_msgs``: the truth, without noise.
 

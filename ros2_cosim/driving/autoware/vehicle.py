@@ -1,3 +1,4 @@
+# Copyright 2026 ros2_cosim contributors
 # SPDX-License-Identifier: Apache-2.0
 """What Autoware reads of a vehicle and its surroundings, made of what the world sends."""
 

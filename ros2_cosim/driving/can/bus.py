@@ -1,3 +1,4 @@
+# Copyright 2026 ros2_cosim contributors
 # SPDX-License-Identifier: Apache-2.0
 """A bus and its controllers in simulated time, without a run: frames, their times, their errors.
 

@@ -1,3 +1,4 @@
+# Copyright 2026 ros2_cosim contributors
 # SPDX-License-Identifier: Apache-2.0
 """A network FMU (FMI 3.0 with FMI-LS-BUS) as a participant: its bus terminals are ports.
 

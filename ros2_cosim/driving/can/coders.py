@@ -1,3 +1,4 @@
+# Copyright 2026 ros2_cosim contributors
 # SPDX-License-Identifier: Apache-2.0
 """Control units at a CAN bus: values of messages into signals of frames, and back."""
 

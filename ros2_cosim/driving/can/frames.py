@@ -1,3 +1,4 @@
+# Copyright 2026 ros2_cosim contributors
 # SPDX-License-Identifier: Apache-2.0
 """CAN and CAN FD frames, bit by bit: fields, CRC, stuff bits, and which bits are fast.
 

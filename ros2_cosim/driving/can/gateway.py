@@ -1,3 +1,4 @@
+# Copyright 2026 ros2_cosim contributors
 # SPDX-License-Identifier: Apache-2.0
 """A gateway from a simulated bus to one of python-can: SocketCAN, UDP, hardware, virtual."""
 

@@ -1,3 +1,4 @@
+# Copyright 2026 ros2_cosim contributors
 # SPDX-License-Identifier: Apache-2.0
 """Frames of a recorded run as logs that other tools for CAN read, by python-can."""
 

@@ -1,3 +1,4 @@
+# Copyright 2026 ros2_cosim contributors
 # SPDX-License-Identifier: Apache-2.0
 """Operations of FMI-LS-BUS for CAN, as FMUs exchange them in binary variables.
 

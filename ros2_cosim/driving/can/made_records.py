@@ -1,3 +1,4 @@
+# Copyright 2026 ros2_cosim contributors
 # SPDX-License-Identifier: Apache-2.0
 """Records made of values at paths, as :mod:`ros2_cosim.core.messages.field_paths` reads them."""
 

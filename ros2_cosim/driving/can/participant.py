@@ -1,3 +1,4 @@
+# Copyright 2026 ros2_cosim contributors
 # SPDX-License-Identifier: Apache-2.0
 """A CAN bus as a participant: controllers are its ports, by messages or by FMI-LS-BUS."""
 

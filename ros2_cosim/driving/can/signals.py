@@ -1,3 +1,4 @@
+# Copyright 2026 ros2_cosim contributors
 # SPDX-License-Identifier: Apache-2.0
 """Messages of a DBC file: values of signals into the bytes of frames and back (extra ``can``)."""
 

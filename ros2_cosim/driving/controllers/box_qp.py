@@ -1,3 +1,4 @@
+# Copyright 2026 ros2_cosim contributors
 # SPDX-License-Identifier: Apache-2.0
 """Small convex quadratic programs with bounds: a fixed number of sweeps, the same bits everywhere.
 

@@ -1,3 +1,4 @@
+# Copyright 2026 ros2_cosim contributors
 # SPDX-License-Identifier: Apache-2.0
 """Checks of parameters at construction, so that nothing is refused in the loop."""
 

@@ -1,3 +1,4 @@
+# Copyright 2026 ros2_cosim contributors
 # SPDX-License-Identifier: Apache-2.0
 """What a vehicle can know of the one ahead by its own sensor, when V2V is lost.
 

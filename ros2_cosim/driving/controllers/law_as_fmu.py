@@ -1,3 +1,4 @@
+# Copyright 2026 ros2_cosim contributors
 # SPDX-License-Identifier: Apache-2.0
 """A control law as an FMU: a C function is compiled, a law in Python served by this installation.
 

@@ -1,3 +1,4 @@
+# Copyright 2026 ros2_cosim contributors
 # SPDX-License-Identifier: Apache-2.0
 """What surrounds the control law of a scenario's controller, and whether its time gap is doubtful.
 

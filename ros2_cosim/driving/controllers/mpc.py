@@ -1,3 +1,4 @@
+# Copyright 2026 ros2_cosim contributors
 # SPDX-License-Identifier: Apache-2.0
 """CACC by model predictive control: the best demand over a horizon, within its limits.
 

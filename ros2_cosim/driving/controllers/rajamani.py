@@ -1,3 +1,4 @@
+# Copyright 2026 ros2_cosim contributors
 # SPDX-License-Identifier: Apache-2.0
 """The two controllers of Rajamani's book: constant-time-gap ACC, constant-spacing platoon.
 

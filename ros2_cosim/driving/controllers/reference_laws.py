@@ -1,3 +1,4 @@
+# Copyright 2026 ros2_cosim contributors
 # SPDX-License-Identifier: Apache-2.0
 """The reference drivers of UN R157 as control laws, which any scenario can name.
 

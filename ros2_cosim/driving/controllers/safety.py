@@ -1,3 +1,4 @@
+# Copyright 2026 ros2_cosim contributors
 # SPDX-License-Identifier: Apache-2.0
 """What stands between a law's demand and the vehicle: limits, emergency brake, standstill."""
 

@@ -1,3 +1,4 @@
+# Copyright 2026 ros2_cosim contributors
 # SPDX-License-Identifier: Apache-2.0
 """What linear theory says of a control law in a platoon of equal vehicles: gains of the motion.
 

@@ -1,3 +1,4 @@
+# Copyright 2026 ros2_cosim contributors
 # SPDX-License-Identifier: Apache-2.0
 """From a demanded acceleration to pedal positions: feed-forward and a slow correction."""
 

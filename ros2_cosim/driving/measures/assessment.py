@@ -1,3 +1,4 @@
+# Copyright 2026 ros2_cosim contributors
 # SPDX-License-Identifier: Apache-2.0
 """What assessments of driving functions ask of a run, from what the referee sees in each look.
 

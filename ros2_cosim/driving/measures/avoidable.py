@@ -1,3 +1,4 @@
+# Copyright 2026 ros2_cosim contributors
 # SPDX-License-Identifier: Apache-2.0
 """Contacts that the competent and careful driver of UN R157 would have avoided.
 

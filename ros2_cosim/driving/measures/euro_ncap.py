@@ -1,3 +1,4 @@
+# Copyright 2026 ros2_cosim contributors
 # SPDX-License-Identifier: Apache-2.0
 """Share of a Euro NCAP test point's score by the closing speed at impact.
 

@@ -1,3 +1,4 @@
+# Copyright 2026 ros2_cosim contributors
 # SPDX-License-Identifier: Apache-2.0
 """The one measure of what is in the way (``world/map/encounters.py``), over a recorded run.
 

@@ -1,3 +1,4 @@
+# Copyright 2026 ros2_cosim contributors
 # SPDX-License-Identifier: Apache-2.0
 """Arriving together: the speed of a vehicle that is at a place when another one is at its own.
 

@@ -1,3 +1,4 @@
+# Copyright 2026 ros2_cosim contributors
 # SPDX-License-Identifier: Apache-2.0
 """A distance kept to the side of another vehicle or object (LateralDistanceAction)."""
 

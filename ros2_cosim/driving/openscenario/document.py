@@ -1,3 +1,4 @@
+# Copyright 2026 ros2_cosim contributors
 # SPDX-License-Identifier: Apache-2.0
 """Elements of an OpenSCENARIO file: values with parameters resolved, faults with their line.
 

@@ -1,3 +1,4 @@
+# Copyright 2026 ros2_cosim contributors
 # SPDX-License-Identifier: Apache-2.0
 """Values of attributes: ``$name`` stands for a parameter, ``${...}`` for an expression.
 

@@ -1,3 +1,4 @@
+# Copyright 2026 ros2_cosim contributors
 # SPDX-License-Identifier: Apache-2.0
 """A file of OpenSCENARIO XML as a scenario: its scene, the world, and the player."""
 

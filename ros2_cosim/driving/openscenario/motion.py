@@ -1,3 +1,4 @@
+# Copyright 2026 ros2_cosim contributors
 # SPDX-License-Identifier: Apache-2.0
 """The motion of a vehicle of a storyboard: what its actions prescribe, as control commands."""
 

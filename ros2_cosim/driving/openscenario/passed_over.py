@@ -1,3 +1,4 @@
+# Copyright 2026 ros2_cosim contributors
 # SPDX-License-Identifier: Apache-2.0
 """The parts of a file that no reader has taken: each has no meaning here, has no effect, or is
 refused.

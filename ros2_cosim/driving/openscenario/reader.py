@@ -1,3 +1,4 @@
+# Copyright 2026 ros2_cosim contributors
 # SPDX-License-Identifier: Apache-2.0
 """The storyboard of a file of OpenSCENARIO XML: what its entities are, and what they do."""
 

@@ -1,3 +1,4 @@
+# Copyright 2026 ros2_cosim contributors
 # SPDX-License-Identifier: Apache-2.0
 """Trajectories under way: their points when the action begins, and how far a vehicle has come.
 

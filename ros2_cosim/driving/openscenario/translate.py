@@ -1,3 +1,4 @@
+# Copyright 2026 ros2_cosim contributors
 # SPDX-License-Identifier: Apache-2.0
 """The storyboard of a file as the plain data of :mod:`ros2_cosim.driving.openscenario.story`."""
 

@@ -1,3 +1,4 @@
+# Copyright 2026 ros2_cosim contributors
 # SPDX-License-Identifier: Apache-2.0
 """Pedestrians and objects of a storyboard: they are where their actions say, without physics."""
 

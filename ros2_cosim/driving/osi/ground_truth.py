@@ -1,3 +1,4 @@
+# Copyright 2026 ros2_cosim contributors
 # SPDX-License-Identifier: Apache-2.0
 """OSI's ground truth of a run, and what its object sensors see and report, from its messages.
 

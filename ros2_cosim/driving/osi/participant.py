@@ -1,3 +1,4 @@
+# Copyright 2026 ros2_cosim contributors
 # SPDX-License-Identifier: Apache-2.0
 """A participant that publishes OSI's ground truth and sensor views while a run is under way."""
 

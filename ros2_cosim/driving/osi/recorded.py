@@ -1,3 +1,4 @@
+# Copyright 2026 ros2_cosim contributors
 # SPDX-License-Identifier: Apache-2.0
 """OSI traces of a bag: what is known of its run, and its messages one after the other.
 

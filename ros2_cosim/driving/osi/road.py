@@ -1,3 +1,4 @@
+# Copyright 2026 ros2_cosim contributors
 # SPDX-License-Identifier: Apache-2.0
 """What of a road map is part of OSI's ground truth: lanes and their boundaries, signs and lights.
 

@@ -1,3 +1,4 @@
+# Copyright 2026 ros2_cosim contributors
 # SPDX-License-Identifier: Apache-2.0
 """What of a run OSI traces are made of: settings, and the topics that are read."""
 

@@ -1,3 +1,4 @@
+# Copyright 2026 ros2_cosim contributors
 # SPDX-License-Identifier: Apache-2.0
 """Trace files of ASAM OSI: ``.osi`` for one kind of message, ``.mcap`` for several.
 

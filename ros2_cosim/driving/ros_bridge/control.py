@@ -1,3 +1,4 @@
+# Copyright 2026 ros2_cosim contributors
 # SPDX-License-Identifier: Apache-2.0
 """Commands on the topics of CARLA's ROS bridge, at the world's own ports."""
 

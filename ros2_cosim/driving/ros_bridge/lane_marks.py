@@ -1,3 +1,4 @@
+# Copyright 2026 ros2_cosim contributors
 # SPDX-License-Identifier: Apache-2.0
 """Road marks that a vehicle drives over, as CARLA's lane invasion sensor reports them."""
 

@@ -1,3 +1,4 @@
+# Copyright 2026 ros2_cosim contributors
 # SPDX-License-Identifier: Apache-2.0
 """The traffic lights of the map, as CARLA's ROS bridge publishes them.
 

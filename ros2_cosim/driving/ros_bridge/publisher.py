@@ -1,3 +1,4 @@
+# Copyright 2026 ros2_cosim contributors
 # SPDX-License-Identifier: Apache-2.0
 """What CARLA's ROS bridge publishes of vehicles and map, made of what the world sends."""
 

@@ -1,3 +1,4 @@
+# Copyright 2026 ros2_cosim contributors
 # SPDX-License-Identifier: Apache-2.0
 """Topics and types of CARLA's ROS bridge (``carla_ros_bridge``), and the ports that stand for them.
 

@@ -1,3 +1,4 @@
+# Copyright 2026 ros2_cosim contributors
 # SPDX-License-Identifier: Apache-2.0
 """The key ``ros_bridge`` of a scenario file: the topics of CARLA's ROS bridge in one line.
 

@@ -1,3 +1,4 @@
+# Copyright 2026 ros2_cosim contributors
 # SPDX-License-Identifier: Apache-2.0
 """V2V messages as ETSI CAMs (EN 302 637-2): in the ROS types of ``etsi_its_cam_msgs``, or encoded.
 

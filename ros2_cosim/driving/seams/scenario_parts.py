@@ -1,3 +1,4 @@
+# Copyright 2026 ros2_cosim contributors
 # SPDX-License-Identifier: Apache-2.0
 """What a template that gives topics to vehicles finds in the rest of a scenario."""
 

@@ -1,3 +1,4 @@
+# Copyright 2026 ros2_cosim contributors
 # SPDX-License-Identifier: Apache-2.0
 """What rain, fog and a low sun take from an object sensor: the share of detections that is left.
 

@@ -1,3 +1,4 @@
+# Copyright 2026 ros2_cosim contributors
 # SPDX-License-Identifier: Apache-2.0
 """What a sensor reports although it is not there: clutter, and ghosts of objects."""
 

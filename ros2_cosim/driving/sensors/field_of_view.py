@@ -1,3 +1,4 @@
+# Copyright 2026 ros2_cosim contributors
 # SPDX-License-Identifier: Apache-2.0
 """Which boxes a sensor at a point can see: range, opening angle, shadows of nearer boxes."""
 

@@ -1,3 +1,4 @@
+# Copyright 2026 ros2_cosim contributors
 # SPDX-License-Identifier: Apache-2.0
 """What a sensor reports of the boxes that it can see: places along the lane, noise, misses."""
 

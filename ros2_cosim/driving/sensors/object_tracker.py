@@ -1,3 +1,4 @@
+# Copyright 2026 ros2_cosim contributors
 # SPDX-License-Identifier: Apache-2.0
 """An object tracker: from the lists of one or more sensors to one list of tracks."""
 

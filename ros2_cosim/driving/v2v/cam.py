@@ -1,3 +1,4 @@
+# Copyright 2026 ros2_cosim contributors
 # SPDX-License-Identifier: Apache-2.0
 """Cooperative awareness messages (CAM) as bytes: contents of ETSI EN 302 637-2, encoded in UPER.
 

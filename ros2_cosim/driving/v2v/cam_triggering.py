@@ -1,3 +1,4 @@
+# Copyright 2026 ros2_cosim contributors
 # SPDX-License-Identifier: Apache-2.0
 """When a vehicle sends its next CAM: the triggering conditions of ETSI EN 302 637-2, 6.1.3.
 

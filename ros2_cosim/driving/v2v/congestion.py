@@ -1,3 +1,4 @@
+# Copyright 2026 ros2_cosim contributors
 # SPDX-License-Identifier: Apache-2.0
 """Adaptive congestion control of ETSI TS 102 687 V1.2.1, 5.4 (LIMERIC), and its gate, annex B.
 

@@ -1,3 +1,4 @@
+# Copyright 2026 ros2_cosim contributors
 # SPDX-License-Identifier: Apache-2.0
 """Which frames go over the air when many stations share a channel: CSMA/CA of IEEE 802.11.
 

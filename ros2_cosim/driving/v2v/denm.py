@@ -1,3 +1,4 @@
+# Copyright 2026 ros2_cosim contributors
 # SPDX-License-Identifier: Apache-2.0
 """Decentralized environmental notification messages (DENM) as bytes: ETSI EN 302 637-3, in UPER.
 

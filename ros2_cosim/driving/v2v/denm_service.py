@@ -1,3 +1,4 @@
+# Copyright 2026 ros2_cosim contributors
 # SPDX-License-Identifier: Apache-2.0
 """When a vehicle sends DENMs, and which ones a receiver keeps (ETSI EN 302 637-3).
 

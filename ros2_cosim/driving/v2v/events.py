@@ -1,3 +1,4 @@
+# Copyright 2026 ros2_cosim contributors
 # SPDX-License-Identifier: Apache-2.0
 """What vehicles send besides beacons: DENMs, and the messages of manoeuvres."""
 

@@ -1,3 +1,4 @@
+# Copyright 2026 ros2_cosim contributors
 # SPDX-License-Identifier: Apache-2.0
 """A vehicle joins a platoon at the tail, or leaves it there: what both sides say and do.
 

@@ -1,3 +1,4 @@
+# Copyright 2026 ros2_cosim contributors
 # SPDX-License-Identifier: Apache-2.0
 """Messages by which a vehicle joins or leaves a platoon, as bytes.
 

@@ -1,3 +1,4 @@
+# Copyright 2026 ros2_cosim contributors
 # SPDX-License-Identifier: Apache-2.0
 """Radio waves between vehicles, and the channel that all of them share (ITS-G5, 5.9 GHz).
 

@@ -1,3 +1,4 @@
+# Copyright 2026 ros2_cosim contributors
 # SPDX-License-Identifier: Apache-2.0
 """A V2V channel: beacons from vehicle to vehicle, some of them lost.
 

@@ -1,3 +1,4 @@
+# Copyright 2026 ros2_cosim contributors
 # SPDX-License-Identifier: Apache-2.0
 """What a controller does with V2V besides beacons: it heeds warnings, joins or leaves a platoon."""
 

@@ -1,3 +1,4 @@
+# Copyright 2026 ros2_cosim contributors
 # SPDX-License-Identifier: Apache-2.0
 """What a report says of the driving beyond what was recorded: measures by their usual definitions.
 

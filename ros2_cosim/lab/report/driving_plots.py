@@ -1,3 +1,4 @@
+# Copyright 2026 ros2_cosim contributors
 # SPDX-License-Identifier: Apache-2.0
 """What a page shows of the driving of a run: curves with their labels, not yet drawn."""
 

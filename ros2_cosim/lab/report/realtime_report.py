@@ -1,3 +1,4 @@
+# Copyright 2026 ros2_cosim contributors
 # SPDX-License-Identifier: Apache-2.0
 """What the report shows of a run against the wall clock: jitter, overruns, late parts."""
 

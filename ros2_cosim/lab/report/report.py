@@ -1,3 +1,4 @@
+# Copyright 2026 ros2_cosim contributors
 # SPDX-License-Identifier: Apache-2.0
 """``report.html``: one self-contained page about a run, made of its summary and its bag."""
 

@@ -1,3 +1,4 @@
+# Copyright 2026 ros2_cosim contributors
 # SPDX-License-Identifier: Apache-2.0
 """Two or more runs on one self-contained page: figures, settings that differ, and curves.
 

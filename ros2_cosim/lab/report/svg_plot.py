@@ -1,3 +1,4 @@
+# Copyright 2026 ros2_cosim contributors
 # SPDX-License-Identifier: Apache-2.0
 """Small charts as inline SVG: lines over time, rows of events, stacked bars.
 

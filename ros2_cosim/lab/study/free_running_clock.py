@@ -1,3 +1,4 @@
+# Copyright 2026 ros2_cosim contributors
 # SPDX-License-Identifier: Apache-2.0
 """The clock of a run without synchronisation: it gives the start, and gathers the results.
 

@@ -1,3 +1,4 @@
+# Copyright 2026 ros2_cosim contributors
 # SPDX-License-Identifier: Apache-2.0
 """Section VI of Baron et al. in its own range: a car-following scenario that takes its time.
 

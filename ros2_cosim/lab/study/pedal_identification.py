@@ -1,3 +1,4 @@
+# Copyright 2026 ros2_cosim contributors
 # SPDX-License-Identifier: Apache-2.0
 """What pedals do to a vehicle of any world, measured: the lower controller of ``cacc_controller``.
 

@@ -1,3 +1,4 @@
+# Copyright 2026 ros2_cosim contributors
 # SPDX-License-Identifier: Apache-2.0
 """Runs in paced real time without synchronisation (PRT): real processes over DDS."""
 

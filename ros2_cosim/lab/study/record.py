@@ -1,3 +1,4 @@
+# Copyright 2026 ros2_cosim contributors
 # SPDX-License-Identifier: Apache-2.0
 """What a study leaves behind: ``study.json`` with every run, ``tracks.json`` with the tracks."""
 

@@ -1,3 +1,4 @@
+# Copyright 2026 ros2_cosim contributors
 # SPDX-License-Identifier: Apache-2.0
 """``report.html`` of a study: violations over the factor, tracks against the synchronised run."""
 

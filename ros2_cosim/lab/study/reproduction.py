@@ -1,3 +1,4 @@
+# Copyright 2026 ros2_cosim contributors
 # SPDX-License-Identifier: Apache-2.0
 """``cosim study reproduce``: what the publications state, beside what is found here.
 

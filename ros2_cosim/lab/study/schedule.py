@@ -1,3 +1,4 @@
+# Copyright 2026 ros2_cosim contributors
 # SPDX-License-Identifier: Apache-2.0
 """Jobs side by side in threads: as many as a budget permits, the longest first.
 

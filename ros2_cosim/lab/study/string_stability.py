@@ -1,3 +1,4 @@
+# Copyright 2026 ros2_cosim contributors
 # SPDX-License-Identifier: Apache-2.0
 """Study of string stability: how a disturbance of the leader passes down a platoon.
 

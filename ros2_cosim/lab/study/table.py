@@ -1,3 +1,4 @@
+# Copyright 2026 ros2_cosim contributors
 # SPDX-License-Identifier: Apache-2.0
 """The table of a study: for the terminal, for its page, and in Markdown for a page about it."""
 

@@ -1,3 +1,4 @@
+# Copyright 2026 ros2_cosim contributors
 # SPDX-License-Identifier: Apache-2.0
 """Time-stepped synchronisation: all participants exchange at multiples of one step width.
 

@@ -1,3 +1,4 @@
+# Copyright 2026 ros2_cosim contributors
 # SPDX-License-Identifier: Apache-2.0
 """The results of sweeps as JUnit XML, which systems of continuous integration read.
 

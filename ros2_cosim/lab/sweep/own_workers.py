@@ -1,3 +1,4 @@
+# Copyright 2026 ros2_cosim contributors
 # SPDX-License-Identifier: Apache-2.0
 """Connections between a sweep and its workers on this machine: TCP, for programs of one user.
 

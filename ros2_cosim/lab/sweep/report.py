@@ -1,3 +1,4 @@
+# Copyright 2026 ros2_cosim contributors
 # SPDX-License-Identifier: Apache-2.0
 """``report.html`` of a sweep: rates, figures over parameters, what a search has found."""
 

@@ -1,3 +1,4 @@
+# Copyright 2026 ros2_cosim contributors
 # SPDX-License-Identifier: Apache-2.0
 """Adaptive searches: what all of them declare, and how a sweep file names one.
 

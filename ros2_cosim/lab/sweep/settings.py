@@ -1,3 +1,4 @@
+# Copyright 2026 ros2_cosim contributors
 # SPDX-License-Identifier: Apache-2.0
 """The sweep file: which scenario, which values, how they are chosen; and scenarios without one."""
 

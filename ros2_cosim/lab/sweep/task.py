@@ -1,3 +1,4 @@
+# Copyright 2026 ros2_cosim contributors
 # SPDX-License-Identifier: Apache-2.0
 """One run of a sweep, in this process or on a worker anywhere: its files are what it returns."""
 

@@ -1,3 +1,4 @@
+# Copyright 2026 ros2_cosim contributors
 # SPDX-License-Identifier: Apache-2.0
 """What does the runs: this process, its own workers, or a cluster; the last two are Dask's."""
 

@@ -1,3 +1,4 @@
+# Copyright 2026 ros2_cosim contributors
 # SPDX-License-Identifier: Apache-2.0
 """Pictures of simulated cameras as PNG, in colours for the eye."""
 

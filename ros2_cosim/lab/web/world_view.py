@@ -1,3 +1,4 @@
+# Copyright 2026 ros2_cosim contributors
 # SPDX-License-Identifier: Apache-2.0
 """A page of the world of a headless CARLA server: that of the dashboard, without a run."""
 

@@ -1,3 +1,4 @@
+# Copyright 2026 ros2_cosim contributors
 # SPDX-License-Identifier: Apache-2.0
 """The program of :class:`ros2_cosim.ros.bringup.guard.Guard`: ends a run whose starter has gone.
 

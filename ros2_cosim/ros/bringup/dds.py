@@ -1,3 +1,4 @@
+# Copyright 2026 ros2_cosim contributors
 # SPDX-License-Identifier: Apache-2.0
 """The DDS settings of a run: loopback only, or its hosts only; nothing in shared memory.
 

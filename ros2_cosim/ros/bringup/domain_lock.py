@@ -1,3 +1,4 @@
+# Copyright 2026 ros2_cosim contributors
 # SPDX-License-Identifier: Apache-2.0
 """One run at a time in a namespace of a ROS domain: two would read each other's topics.
 

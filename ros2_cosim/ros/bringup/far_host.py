@@ -1,3 +1,4 @@
+# Copyright 2026 ros2_cosim contributors
 # SPDX-License-Identifier: Apache-2.0
 """The process of a run that stands for another host: what is there ends with it, and it with that.
 

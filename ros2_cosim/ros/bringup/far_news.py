@@ -1,3 +1,4 @@
+# Copyright 2026 ros2_cosim contributors
 # SPDX-License-Identifier: Apache-2.0
 """Messages to all processes of a run, carried from the channel of one host to that of another."""
 

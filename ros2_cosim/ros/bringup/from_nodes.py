@@ -1,3 +1,4 @@
+# Copyright 2026 ros2_cosim contributors
 # SPDX-License-Identifier: Apache-2.0
 """A scenario written by looking at nodes: ``cosim new NAME --from-node COMMAND``."""
 

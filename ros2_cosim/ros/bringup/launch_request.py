@@ -1,3 +1,4 @@
+# Copyright 2026 ros2_cosim contributors
 # SPDX-License-Identifier: Apache-2.0
 """The request of ``ros2 launch``, made ready; the launch file itself only starts processes."""
 

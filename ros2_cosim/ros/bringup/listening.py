@@ -1,3 +1,4 @@
+# Copyright 2026 ros2_cosim contributors
 # SPDX-License-Identifier: Apache-2.0
 """All ports and sockets at which processes of a run listen, and which users are served there."""
 

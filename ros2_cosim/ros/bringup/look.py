@@ -1,3 +1,4 @@
+# Copyright 2026 ros2_cosim contributors
 # SPDX-License-Identifier: Apache-2.0
 """Looks at a foreign node that is alone in a ROS domain: what it consists of, and what it does.
 

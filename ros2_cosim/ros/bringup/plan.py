@@ -1,3 +1,4 @@
+# Copyright 2026 ros2_cosim contributors
 # SPDX-License-Identifier: Apache-2.0
 """The bring-up plan: which processes a scenario needs in the shapes ``ros`` and ``composed``.
 

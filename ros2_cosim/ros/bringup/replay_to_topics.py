@@ -1,3 +1,4 @@
+# Copyright 2026 ros2_cosim contributors
 # SPDX-License-Identifier: Apache-2.0
 """Recorded inputs as ROS topics, for a node that runs already; its answers are collected.
 

@@ -1,3 +1,4 @@
+# Copyright 2026 ros2_cosim contributors
 # SPDX-License-Identifier: Apache-2.0
 """Runs in processes: shapes ``ros`` (several) and ``composed`` (one for all participants)."""
 

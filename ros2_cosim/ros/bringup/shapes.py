@@ -1,3 +1,4 @@
+# Copyright 2026 ros2_cosim contributors
 # SPDX-License-Identifier: Apache-2.0
 """Run shapes ``ros`` (several processes) and ``composed`` (one for all participants)."""
 

@@ -1,3 +1,4 @@
+# Copyright 2026 ros2_cosim contributors
 # SPDX-License-Identifier: Apache-2.0
 """What carries the messages of a run between its processes: a lane on this host, or DDS."""
 

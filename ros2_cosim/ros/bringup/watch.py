@@ -1,3 +1,4 @@
+# Copyright 2026 ros2_cosim contributors
 # SPDX-License-Identifier: Apache-2.0
 """What the endings of its processes say about a run; serves ``cosim run`` and ``ros2 launch``.
 

@@ -1,3 +1,4 @@
+# Copyright 2026 ros2_cosim contributors
 # SPDX-License-Identifier: Apache-2.0
 """The command line of a node, taken apart into parameters of ``foreign_node``."""
 

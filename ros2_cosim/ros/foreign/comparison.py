@@ -1,3 +1,4 @@
+# Copyright 2026 ros2_cosim contributors
 # SPDX-License-Identifier: Apache-2.0
 """Compares the foreign nodes of a scenario with those of a running ROS graph."""
 

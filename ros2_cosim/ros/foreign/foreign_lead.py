@@ -1,3 +1,4 @@
+# Copyright 2026 ros2_cosim contributors
 # SPDX-License-Identifier: Apache-2.0
 """The adapter's side of leading a foreign Python node; see :mod:`.led_program` for the other one.
 

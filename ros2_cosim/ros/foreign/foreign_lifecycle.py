@@ -1,3 +1,4 @@
+# Copyright 2026 ros2_cosim contributors
 # SPDX-License-Identifier: Apache-2.0
 """A foreign node that is a lifecycle node: it is active before the first activation."""
 

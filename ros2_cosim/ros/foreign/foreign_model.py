@@ -1,3 +1,4 @@
+# Copyright 2026 ros2_cosim contributors
 # SPDX-License-Identifier: Apache-2.0
 """The model ``foreign_node``: what is known of an unmodified ROS node before it is started."""
 

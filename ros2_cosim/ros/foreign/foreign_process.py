@@ -1,3 +1,4 @@
+# Copyright 2026 ros2_cosim contributors
 # SPDX-License-Identifier: Apache-2.0
 """The process of a foreign node: started with the adapter's remappings, watched, ended."""
 

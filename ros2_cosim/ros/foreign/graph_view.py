@@ -1,3 +1,4 @@
+# Copyright 2026 ros2_cosim contributors
 # SPDX-License-Identifier: Apache-2.0
 """What nodes of a ROS graph read, write, offer and call, as a node beside them sees it."""
 

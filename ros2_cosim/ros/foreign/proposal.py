@@ -1,3 +1,4 @@
+# Copyright 2026 ros2_cosim contributors
 # SPDX-License-Identifier: Apache-2.0
 """The scenario of nodes that have been looked at: their participants, wired by topic and type.
 

@@ -1,3 +1,4 @@
+# Copyright 2026 ros2_cosim contributors
 # SPDX-License-Identifier: Apache-2.0
 """The model ``stand_in``: messages with given fields, for nodes that nothing else feeds yet."""
 

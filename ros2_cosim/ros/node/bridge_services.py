@@ -1,3 +1,4 @@
+# Copyright 2026 ros2_cosim contributors
 # SPDX-License-Identifier: Apache-2.0
 """The services of CARLA's ROS bridge: to spawn and to destroy objects, and what can be spawned.
 

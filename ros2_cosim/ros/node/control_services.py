@@ -1,3 +1,4 @@
+# Copyright 2026 ros2_cosim contributors
 # SPDX-License-Identifier: Apache-2.0
 """Run control as ROS services: ``/cosim/control`` for everything, and three short ones.
 

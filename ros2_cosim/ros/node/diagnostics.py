@@ -1,3 +1,4 @@
+# Copyright 2026 ros2_cosim contributors
 # SPDX-License-Identifier: Apache-2.0
 """The state of a run as standard diagnostics: how far each participant is, and what blocks it."""
 

@@ -1,3 +1,4 @@
+# Copyright 2026 ros2_cosim contributors
 # SPDX-License-Identifier: Apache-2.0
 """What programs change by ``simulation_interfaces``: entities come, go and are set; worlds; resets.
 

@@ -1,3 +1,4 @@
+# Copyright 2026 ros2_cosim contributors
 # SPDX-License-Identifier: Apache-2.0
 """Which entities a request of ``simulation_interfaces`` is about, and in what shape they are.
 

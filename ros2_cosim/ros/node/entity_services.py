@@ -1,3 +1,4 @@
+# Copyright 2026 ros2_cosim contributors
 # SPDX-License-Identifier: Apache-2.0
 """Entities, named poses and worlds as services of ``simulation_interfaces``: those that only read.
 

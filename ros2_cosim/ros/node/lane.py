@@ -1,3 +1,4 @@
+# Copyright 2026 ros2_cosim contributors
 # SPDX-License-Identifier: Apache-2.0
 """The lane of a run: topics between its processes on one host, over Unix sockets, without DDS.
 

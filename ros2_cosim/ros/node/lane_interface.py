@@ -1,3 +1,4 @@
+# Copyright 2026 ros2_cosim contributors
 # SPDX-License-Identifier: Apache-2.0
 """What sessions and writers ask of a lane (:mod:`~ros2_cosim.ros.node.lane`).
 

@@ -1,3 +1,4 @@
+# Copyright 2026 ros2_cosim contributors
 # SPDX-License-Identifier: Apache-2.0
 """Our states as those of ROS managed nodes (``lifecycle_msgs``), in one place.
 

@@ -1,3 +1,4 @@
+# Copyright 2026 ros2_cosim contributors
 # SPDX-License-Identifier: Apache-2.0
 """A participant as a ROS managed node: the services and the topic of ``lifecycle_msgs``.
 

@@ -1,3 +1,4 @@
+# Copyright 2026 ros2_cosim contributors
 # SPDX-License-Identifier: Apache-2.0
 """Sensors of the headless CARLA server as ROS 2 topics, as a CARLA server publishes them itself.
 

@@ -1,3 +1,4 @@
+# Copyright 2026 ros2_cosim contributors
 # SPDX-License-Identifier: Apache-2.0
 """The ROS parameters of the nodes of a run, as ``ros2 param describe`` tells them."""
 

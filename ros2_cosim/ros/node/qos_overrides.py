@@ -1,3 +1,4 @@
+# Copyright 2026 ros2_cosim contributors
 # SPDX-License-Identifier: Apache-2.0
 """Publishers whose quality of service users may override, by the parameters that ROS has for it.
 

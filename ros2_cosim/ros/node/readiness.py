@@ -1,3 +1,4 @@
+# Copyright 2026 ros2_cosim contributors
 # SPDX-License-Identifier: Apache-2.0
 """States and reports of all nodes that gate the clock, and which are missing for a stage."""
 

@@ -1,3 +1,4 @@
+# Copyright 2026 ros2_cosim contributors
 # SPDX-License-Identifier: Apache-2.0
 """What ROS has for a node that waits for something else: services, onlookers, messages of others.
 

@@ -1,3 +1,4 @@
+# Copyright 2026 ros2_cosim contributors
 # SPDX-License-Identifier: Apache-2.0
 """Whether the ROS services of a run may change it: any program in its domain can call them."""
 

@@ -1,3 +1,4 @@
+# Copyright 2026 ros2_cosim contributors
 # SPDX-License-Identifier: Apache-2.0
 """The action ``SimulateSteps`` of ``simulation_interfaces``: steps one by one, with feedback.
 

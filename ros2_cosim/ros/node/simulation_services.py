@@ -1,3 +1,4 @@
+# Copyright 2026 ros2_cosim contributors
 # SPDX-License-Identifier: Apache-2.0
 """The services of ``simulation_interfaces``, the common way to control simulators in ROS 2.
 

@@ -1,3 +1,4 @@
+# Copyright 2026 ros2_cosim contributors
 # SPDX-License-Identifier: Apache-2.0
 """The system controller: commands to a whole run, from any rclpy node, also of a participant."""
 

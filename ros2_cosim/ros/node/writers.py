@@ -1,3 +1,4 @@
+# Copyright 2026 ros2_cosim contributors
 # SPDX-License-Identifier: Apache-2.0
 """Writers of a node of the suite: quality of service, and bytes on the lane and in DDS."""
 

@@ -1,3 +1,4 @@
+# Copyright 2026 ros2_cosim contributors
 # SPDX-License-Identifier: Apache-2.0
 """The fork server of a run: imports what nodes need, once, and becomes each node by a fork.
 

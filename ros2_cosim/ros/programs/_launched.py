@@ -1,3 +1,4 @@
+# Copyright 2026 ros2_cosim contributors
 # SPDX-License-Identifier: Apache-2.0
 """Starts a launch file, and prints a line of JSON for each process: its words, the variables of
 its environment that the launch file changes (null: it removes it), and its working directory.

@@ -1,3 +1,4 @@
+# Copyright 2026 ros2_cosim contributors
 # SPDX-License-Identifier: Apache-2.0
 """The common part of all nodes' mains: parameters in, one clear line and an exit code out."""
 

@@ -1,3 +1,4 @@
+# Copyright 2026 ros2_cosim contributors
 # SPDX-License-Identifier: Apache-2.0
 """The headless CARLA-compatible server (not a ROS node: it speaks CARLA's client protocol).
 

@@ -1,3 +1,4 @@
+# Copyright 2026 ros2_cosim contributors
 # SPDX-License-Identifier: Apache-2.0
 """Several participants in one process: those whose ``process`` in the scenario is this one."""
 

@@ -1,3 +1,4 @@
+# Copyright 2026 ros2_cosim contributors
 # SPDX-License-Identifier: Apache-2.0
 """The connections of the data port: whose they are, how many, how long they last, how they end.
 

@@ -1,3 +1,4 @@
+# Copyright 2026 ros2_cosim contributors
 # SPDX-License-Identifier: Apache-2.0
 """Telemetry: the states of each vehicle as JSON datagrams to its receivers."""
 

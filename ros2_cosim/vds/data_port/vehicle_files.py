@@ -1,3 +1,4 @@
+# Copyright 2026 ros2_cosim contributors
 # SPDX-License-Identifier: Apache-2.0
 """Vehicle and tyre files of a fleet that runs: a page shows what they say, and changes it.
 

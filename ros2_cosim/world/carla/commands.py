@@ -1,3 +1,4 @@
+# Copyright 2026 ros2_cosim contributors
 # SPDX-License-Identifier: Apache-2.0
 """Which commands a vehicle can obey; told before they are sent, for a slave takes NaN for none."""
 

@@ -1,3 +1,4 @@
+# Copyright 2026 ros2_cosim contributors
 # SPDX-License-Identifier: Apache-2.0
 """Which vehicle goes first in a junction: ways that cross are driven one after the other.
 

@@ -1,3 +1,4 @@
+# Copyright 2026 ros2_cosim contributors
 # SPDX-License-Identifier: Apache-2.0
 """The slave description of a scenario's CARLA world, for DCP masters of other makers."""
 

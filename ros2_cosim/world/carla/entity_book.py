@@ -1,3 +1,4 @@
+# Copyright 2026 ros2_cosim contributors
 # SPDX-License-Identifier: Apache-2.0
 """The vehicles and objects of a scene as entities, from what the world reports at an activation.
 

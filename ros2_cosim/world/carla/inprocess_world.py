@@ -1,3 +1,4 @@
+# Copyright 2026 ros2_cosim contributors
 # SPDX-License-Identifier: Apache-2.0
 """The headless world model in this process: no sockets, no ``carla`` package, same numbers.
 

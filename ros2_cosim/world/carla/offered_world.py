@@ -1,3 +1,4 @@
+# Copyright 2026 ros2_cosim contributors
 # SPDX-License-Identifier: Apache-2.0
 """The CARLA slave of a scenario outside of a run: its description, and serving it alone."""
 

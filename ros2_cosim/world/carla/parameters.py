@@ -1,3 +1,4 @@
+# Copyright 2026 ros2_cosim contributors
 # SPDX-License-Identifier: Apache-2.0
 """What a scene is made of: map, step, vehicles, static objects. Checked on construction."""
 

@@ -1,3 +1,4 @@
+# Copyright 2026 ros2_cosim contributors
 # SPDX-License-Identifier: Apache-2.0
 """Recorded road users in a scene: actors that are put where the recording says, step after step.
 

@@ -1,3 +1,4 @@
+# Copyright 2026 ros2_cosim contributors
 # SPDX-License-Identifier: Apache-2.0
 """The parameters of the world participant, and the scene that follows from them."""
 

@@ -1,3 +1,4 @@
+# Copyright 2026 ros2_cosim contributors
 # SPDX-License-Identifier: Apache-2.0
 """Attributes of the sensors of a scene: as texts, with a seed, checked before anything runs."""
 

@@ -1,3 +1,4 @@
+# Copyright 2026 ros2_cosim contributors
 # SPDX-License-Identifier: Apache-2.0
 """The sensors of a scene: mounted before state 0, read whenever they have measured."""
 

@@ -1,3 +1,4 @@
+# Copyright 2026 ros2_cosim contributors
 # SPDX-License-Identifier: Apache-2.0
 """Serving the CARLA slave of a scenario: as a node of a run, or alone on another host."""
 

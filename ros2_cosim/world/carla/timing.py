@@ -1,3 +1,4 @@
+# Copyright 2026 ros2_cosim contributors
 # SPDX-License-Identifier: Apache-2.0
 """How long the simulator takes: a stopwatch around any :class:`~.simulator.Simulator`."""
 

@@ -1,3 +1,4 @@
+# Copyright 2026 ros2_cosim contributors
 # SPDX-License-Identifier: Apache-2.0
 """Background traffic: vehicles that the bridge drives, each along its lane, none into another.
 

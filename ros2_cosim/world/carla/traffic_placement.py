@@ -1,3 +1,4 @@
+# Copyright 2026 ros2_cosim contributors
 # SPDX-License-Identifier: Apache-2.0
 """Where background traffic starts: drawn from a seed, out of the way of the scene's vehicles.
 

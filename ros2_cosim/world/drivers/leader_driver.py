@@ -1,3 +1,4 @@
+# Copyright 2026 ros2_cosim contributors
 # SPDX-License-Identifier: Apache-2.0
 """Driver on the simulator's side: constant speed or a given motion, a stop before an obstacle.
 

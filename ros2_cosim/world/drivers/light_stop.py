@@ -1,3 +1,4 @@
+# Copyright 2026 ros2_cosim contributors
 # SPDX-License-Identifier: Apache-2.0
 """The stop at a traffic light: when it begins, how hard it is, when it ends."""
 

@@ -1,3 +1,4 @@
+# Copyright 2026 ros2_cosim contributors
 # SPDX-License-Identifier: Apache-2.0
 """A manoeuvre under way: which action a vehicle is at, and the motion that it prescribes."""
 

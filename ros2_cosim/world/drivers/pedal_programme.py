@@ -1,3 +1,4 @@
+# Copyright 2026 ros2_cosim contributors
 # SPDX-License-Identifier: Apache-2.0
 """The model that presses the pedals of a vehicle one after the other, to find out what they do."""
 

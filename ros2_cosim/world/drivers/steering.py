@@ -1,3 +1,4 @@
+# Copyright 2026 ros2_cosim contributors
 # SPDX-License-Identifier: Apache-2.0
 """Lane keeping as a participant: it adds the steering to the pedals of another controller.
 

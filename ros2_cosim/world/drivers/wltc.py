@@ -1,3 +1,4 @@
+# Copyright 2026 ros2_cosim contributors
 # SPDX-License-Identifier: Apache-2.0
 """The drive cycle WLTC, class 3b, from the package that the European Commission publishes.
 

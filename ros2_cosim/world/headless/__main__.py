@@ -1,3 +1,4 @@
+# Copyright 2026 ros2_cosim contributors
 # SPDX-License-Identifier: Apache-2.0
 """Command line of the headless server: ``python -m ros2_cosim.world.headless``."""
 

@@ -1,3 +1,4 @@
+# Copyright 2026 ros2_cosim contributors
 # SPDX-License-Identifier: Apache-2.0
 """Actors of the world: anything with a pose, and vehicles with a body and controls."""
 

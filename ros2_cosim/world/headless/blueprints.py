@@ -1,3 +1,4 @@
+# Copyright 2026 ros2_cosim contributors
 # SPDX-License-Identifier: Apache-2.0
 """The blueprint library: vehicles, sensors and static objects that can be spawned."""
 

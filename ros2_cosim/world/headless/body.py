@@ -1,3 +1,4 @@
+# Copyright 2026 ros2_cosim contributors
 # SPDX-License-Identifier: Apache-2.0
 """A vehicle's body: the dynamics model on the road, seen in CARLA's frame and units.
 

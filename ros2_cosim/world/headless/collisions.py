@@ -1,3 +1,4 @@
+# Copyright 2026 ros2_cosim contributors
 # SPDX-License-Identifier: Apache-2.0
 """Collisions: find overlapping boxes, exchange momentum along the normal, push apart.
 

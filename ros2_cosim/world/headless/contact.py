@@ -1,3 +1,4 @@
+# Copyright 2026 ros2_cosim contributors
 # SPDX-License-Identifier: Apache-2.0
 """Contact of oriented boxes: do two boxes overlap, along which normal and how deep?
 

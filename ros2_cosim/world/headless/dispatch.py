@@ -1,3 +1,4 @@
+# Copyright 2026 ros2_cosim contributors
 # SPDX-License-Identifier: Apache-2.0
 """The table of remote methods: name -> argument readers, handler, form of the answer.
 

@@ -1,3 +1,4 @@
+# Copyright 2026 ros2_cosim contributors
 # SPDX-License-Identifier: Apache-2.0
 """A vehicle that has left the road: a rigid box in the air, on its side or on its roof.
 

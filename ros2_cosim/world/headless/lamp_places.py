@@ -1,3 +1,4 @@
+# Copyright 2026 ros2_cosim contributors
 # SPDX-License-Identifier: Apache-2.0
 """Where the street lamps of made scenery stand: along sidewalks, those of both sides in turn.
 

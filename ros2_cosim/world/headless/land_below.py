@@ -1,3 +1,4 @@
+# Copyright 2026 ros2_cosim contributors
 # SPDX-License-Identifier: Apache-2.0
 """The land of a map as what moves on it feels it: the one that cameras and rays see.
 

@@ -1,3 +1,4 @@
+# Copyright 2026 ros2_cosim contributors
 # SPDX-License-Identifier: Apache-2.0
 """Limits of the server's options; without imports, so that the command line shows them fast."""
 

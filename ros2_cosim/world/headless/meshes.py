@@ -1,3 +1,4 @@
+# Copyright 2026 ros2_cosim contributors
 # SPDX-License-Identifier: Apache-2.0
 """What ``static.prop.mesh`` shows: meshes of CARLA's content, by their paths.
 

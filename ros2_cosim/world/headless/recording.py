@@ -1,3 +1,4 @@
+# Copyright 2026 ros2_cosim contributors
 # SPDX-License-Identifier: Apache-2.0
 """Recordings in CARLA's own file format: written while the world runs, read frame by frame.
 

@@ -1,3 +1,4 @@
+# Copyright 2026 ros2_cosim contributors
 # SPDX-License-Identifier: Apache-2.0
 """Texts about a recording: all of it, its collisions, actors that do not move."""
 

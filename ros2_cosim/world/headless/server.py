@@ -1,3 +1,4 @@
+# Copyright 2026 ros2_cosim contributors
 # SPDX-License-Identifier: Apache-2.0
 """The server: RPC and streaming ports around one simulation, in one thread except for sensors."""
 

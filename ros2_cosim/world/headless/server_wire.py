@@ -1,3 +1,4 @@
+# Copyright 2026 ros2_cosim contributors
 # SPDX-License-Identifier: Apache-2.0
 """The client's end of the wire: what the bridge says to a server in every step, without threads.
 

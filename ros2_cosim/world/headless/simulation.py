@@ -1,3 +1,4 @@
+# Copyright 2026 ros2_cosim contributors
 # SPDX-License-Identifier: Apache-2.0
 """What the remote methods act on: a world with settings, maps and streams, without sockets."""
 

@@ -1,3 +1,4 @@
+# Copyright 2026 ros2_cosim contributors
 # SPDX-License-Identifier: Apache-2.0
 """The bones of a walker: at rest, while it walks, and in the pose that a client sets.
 

@@ -1,3 +1,4 @@
+# Copyright 2026 ros2_cosim contributors
 # SPDX-License-Identifier: Apache-2.0
 """Packing of stream tokens, sensor headers, world snapshots and actor records.
 

@@ -1,3 +1,4 @@
+# Copyright 2026 ros2_cosim contributors
 # SPDX-License-Identifier: Apache-2.0
 """What stands beside the roads and can be hit: things that the map names, and scenery.
 

@@ -1,3 +1,4 @@
+# Copyright 2026 ros2_cosim contributors
 # SPDX-License-Identifier: Apache-2.0
 """How a driving vehicle wanders about its way, by up to a centimetre and a half.
 

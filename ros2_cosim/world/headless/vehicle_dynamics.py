@@ -1,3 +1,4 @@
+# Copyright 2026 ros2_cosim contributors
 # SPDX-License-Identifier: Apache-2.0
 """The dynamics that the vehicles of CARLA 0.9.16 move with.
 

@@ -1,3 +1,4 @@
+# Copyright 2026 ros2_cosim contributors
 # SPDX-License-Identifier: Apache-2.0
 """Structures of CARLA's protocol as tuples in the order in which they travel.
 

@@ -1,3 +1,4 @@
+# Copyright 2026 ros2_cosim contributors
 # SPDX-License-Identifier: Apache-2.0
 """The map: roads from OpenDRIVE, lanes, frames and boxes; what is where, and how near."""
 

@@ -1,3 +1,4 @@
+# Copyright 2026 ros2_cosim contributors
 # SPDX-License-Identifier: Apache-2.0
 """Where the map lies on the earth: a plane that touches WGS 84 at the map's origin.
 

@@ -1,3 +1,4 @@
+# Copyright 2026 ros2_cosim contributors
 # SPDX-License-Identifier: Apache-2.0
 """The one place where CARLA and ROS frames and units are converted.
 

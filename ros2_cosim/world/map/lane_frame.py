@@ -1,3 +1,4 @@
+# Copyright 2026 ros2_cosim contributors
 # SPDX-License-Identifier: Apache-2.0
 """Boxes on the road: where they are along the lane, how fast, how far from each other."""
 

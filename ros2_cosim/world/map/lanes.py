@@ -1,3 +1,4 @@
+# Copyright 2026 ros2_cosim contributors
 # SPDX-License-Identifier: Apache-2.0
 """Lanes across a road: widths, centre lines, which lane a lateral position is in.
 

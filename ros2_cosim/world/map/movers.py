@@ -1,3 +1,4 @@
+# Copyright 2026 ros2_cosim contributors
 # SPDX-License-Identifier: Apache-2.0
 """All that is on a road, for the one measure (``encounters.py``): from messages, live or recorded.
 

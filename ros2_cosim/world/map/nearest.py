@@ -1,3 +1,4 @@
+# Copyright 2026 ros2_cosim contributors
 # SPDX-License-Identifier: Apache-2.0
 """A grid over the plane that names the roads near a point, each with a station to begin at."""
 

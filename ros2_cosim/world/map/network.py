@@ -1,3 +1,4 @@
+# Copyright 2026 ros2_cosim contributors
 # SPDX-License-Identifier: Apache-2.0
 """Roads linked into a network: places on it, the way from map coordinates to lanes and back.
 

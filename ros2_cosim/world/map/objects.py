@@ -1,3 +1,4 @@
+# Copyright 2026 ros2_cosim contributors
 # SPDX-License-Identifier: Apache-2.0
 """Things on and beside a road: crosswalks, painted areas, poles, signs drawn as objects."""
 

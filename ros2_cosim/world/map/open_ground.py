@@ -1,3 +1,4 @@
+# Copyright 2026 ros2_cosim contributors
 # SPDX-License-Identifier: Apache-2.0
 """Ground without roads, where nothing keeps a lane: each goes on at its speed and yaw rate."""
 

@@ -1,3 +1,4 @@
+# Copyright 2026 ros2_cosim contributors
 # SPDX-License-Identifier: Apache-2.0
 """Reads ASAM OpenDRIVE 1.4 to 1.8, as far as roads and CARLA's towns need it.
 

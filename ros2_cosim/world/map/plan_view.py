@@ -1,3 +1,4 @@
+# Copyright 2026 ros2_cosim contributors
 # SPDX-License-Identifier: Apache-2.0
 """The elements of a road's reference line in the plane: line, arc, spiral, two kinds of cubic.
 

@@ -1,3 +1,4 @@
+# Copyright 2026 ros2_cosim contributors
 # SPDX-License-Identifier: Apache-2.0
 """Ways through junctions: what a road's end leads to, and how far it is over several roads."""
 

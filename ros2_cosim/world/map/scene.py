@@ -1,3 +1,4 @@
+# Copyright 2026 ros2_cosim contributors
 # SPDX-License-Identifier: Apache-2.0
 """What models of this room take from the scene: the road, and identity and size of vehicles."""
 

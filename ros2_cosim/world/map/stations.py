@@ -1,3 +1,4 @@
+# Copyright 2026 ros2_cosim contributors
 # SPDX-License-Identifier: Apache-2.0
 """Linked roads as one long way: every road gets a place and a direction on its chain.
 

@@ -1,3 +1,4 @@
+# Copyright 2026 ros2_cosim contributors
 # SPDX-License-Identifier: Apache-2.0
 """Where traffic waits for a signal: the ends of the lanes before it, and the way up to them."""
 

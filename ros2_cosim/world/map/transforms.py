@@ -1,3 +1,4 @@
+# Copyright 2026 ros2_cosim contributors
 # SPDX-License-Identifier: Apache-2.0
 """Frames of a run for ROS tools: ``/tf``, ``/tf_static`` and robot descriptions.
 

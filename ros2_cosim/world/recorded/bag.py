@@ -1,3 +1,4 @@
+# Copyright 2026 ros2_cosim contributors
 # SPDX-License-Identifier: Apache-2.0
 """Road users of a bag: vehicles by their odometry, and the traffic of a run."""
 

@@ -1,3 +1,4 @@
+# Copyright 2026 ros2_cosim contributors
 # SPDX-License-Identifier: Apache-2.0
 """Road users of a CommonRoad scenario, versions 2018b and 2020a: its obstacles and trajectories.
 

@@ -1,3 +1,4 @@
+# Copyright 2026 ros2_cosim contributors
 # SPDX-License-Identifier: Apache-2.0
 """SUMO as installed: its library in this process, and its converter of road networks."""
 

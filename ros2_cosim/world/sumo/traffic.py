@@ -1,3 +1,4 @@
+# Copyright 2026 ros2_cosim contributors
 # SPDX-License-Identifier: Apache-2.0
 """SUMO beside another simulator: its vehicles drive around those of the scene.
 

@@ -1,3 +1,4 @@
+# Copyright 2026 ros2_cosim contributors
 # SPDX-License-Identifier: Apache-2.0
 """Vehicle dynamics: pedals and steering in, motion out, and the way back to the pedals."""
 

@@ -1,3 +1,4 @@
+# Copyright 2026 ros2_cosim contributors
 # SPDX-License-Identifier: Apache-2.0
 """The ground beside the roads: what is on no lane stands on the land, where a world has some."""
 

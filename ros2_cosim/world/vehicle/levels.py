@@ -1,3 +1,4 @@
+# Copyright 2026 ros2_cosim contributors
 # SPDX-License-Identifier: Apache-2.0
 """The same vehicle at other levels of detail than ``Vehicle``, which is a bicycle (single track).
 

@@ -1,3 +1,4 @@
+# Copyright 2026 ros2_cosim contributors
 # SPDX-License-Identifier: Apache-2.0
 """A pedal map that was measured: which pedals give an acceleration, at each speed.
 

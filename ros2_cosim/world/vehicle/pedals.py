@@ -1,3 +1,4 @@
+# Copyright 2026 ros2_cosim contributors
 # SPDX-License-Identifier: Apache-2.0
 """Forces along the vehicle as functions of pedals and speed, and the inverse of that.
 

@@ -1,3 +1,4 @@
+# Copyright 2026 ros2_cosim contributors
 # SPDX-License-Identifier: Apache-2.0
 """A vehicle whose wheels have different frictions: on a patch of ice, or with unlike tyres.
 

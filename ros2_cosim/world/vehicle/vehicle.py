@@ -1,3 +1,4 @@
+# Copyright 2026 ros2_cosim contributors
 # SPDX-License-Identifier: Apache-2.0
 """A vehicle moved by pedals and steering: longitudinal dynamics and a dynamic bicycle.
 

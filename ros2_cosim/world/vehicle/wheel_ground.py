@@ -1,3 +1,4 @@
+# Copyright 2026 ros2_cosim contributors
 # SPDX-License-Identifier: Apache-2.0
 """The ground below the four wheels of a vehicle: where it lies, how it slopes and is twisted."""
 

@@ -1,6 +1,6 @@
-/* SPDX-License-Identifier: Apache-2.0
- * FMI 3.0 model exchange: a ball that bounces, and at 1 s is kicked up by a time event.
- */
+// Copyright 2026 ros2_cosim contributors
+// SPDX-License-Identifier: Apache-2.0
+/* FMI 3.0 model exchange: a ball that bounces, and at 1 s is kicked up by a time event. */
 #include <stdbool.h>
 #include <stdint.h>
 #include <stdlib.h>

@@ -1,5 +1,6 @@
-/* SPDX-License-Identifier: Apache-2.0
- * FMI 3.0 co-simulation with event mode, clocks, early return and intermediate update, and the same
+// Copyright 2026 ros2_cosim contributors
+// SPDX-License-Identifier: Apache-2.0
+/* FMI 3.0 co-simulation with event mode, clocks, early return and intermediate update, and the same
  * clocks for model exchange and scheduled execution. It is strict: what a mode does not allow is an error.
  */
 #include <math.h>

@@ -1,5 +1,6 @@
-/* SPDX-License-Identifier: Apache-2.0
- * FMI 2.0 co-simulation: a control law with a lag. Its state is the held demand, as a text of bytes.
+// Copyright 2026 ros2_cosim contributors
+// SPDX-License-Identifier: Apache-2.0
+/* FMI 2.0 co-simulation: a control law with a lag. Its state is the held demand, as a text of bytes.
  */
 #include <stdlib.h>
 #include <string.h>

@@ -1,5 +1,6 @@
-/* SPDX-License-Identifier: Apache-2.0
- * FMI 3.0 with FMI-LS-BUS: a CAN node that sends a frame every period: its number, and how many
+// Copyright 2026 ros2_cosim contributors
+// SPDX-License-Identifier: Apache-2.0
+/* FMI 3.0 with FMI-LS-BUS: a CAN node that sends a frame every period: its number, and how many
  * frames, confirmations and errors it has had. Its Tx clock is triggered, or counts down.
  */
 #include <stdbool.h>

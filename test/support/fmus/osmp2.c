@@ -1,5 +1,6 @@
-/* SPDX-License-Identifier: Apache-2.0
- * FMI 2.0 co-simulation with binary variables as OSMP packs them: answers with the bytes that it is
+// Copyright 2026 ros2_cosim contributors
+// SPDX-License-Identifier: Apache-2.0
+/* FMI 2.0 co-simulation with binary variables as OSMP packs them: answers with the bytes that it is
  * given, each raised by the number of the step.
  *
  * It keeps the address of an input and reads there in the step, as others do. Its answers are in two

@@ -1,5 +1,6 @@
-/* SPDX-License-Identifier: Apache-2.0
- * FMI 2.0 co-simulation: y = amplitude * sin(u + phase), x' = u, and one variable per other type.
+// Copyright 2026 ros2_cosim contributors
+// SPDX-License-Identifier: Apache-2.0
+/* FMI 2.0 co-simulation: y = amplitude * sin(u + phase), x' = u, and one variable per other type.
  */
 #include <math.h>
 #include <signal.h>

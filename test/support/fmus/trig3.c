@@ -1,6 +1,6 @@
-/* SPDX-License-Identifier: Apache-2.0
- * FMI 3.0 co-simulation: an array y[n] = gain * u[n] with n a structural parameter, other types.
- */
+// Copyright 2026 ros2_cosim contributors
+// SPDX-License-Identifier: Apache-2.0
+/* FMI 3.0 co-simulation: an array y[n] = gain * u[n] with n a structural parameter, other types. */
 #include <stdbool.h>
 #include <stdint.h>
 #include <stdlib.h>

@@ -1,3 +1,4 @@
+# Copyright 2026 ros2_cosim contributors
 # SPDX-License-Identifier: Apache-2.0
 """A controller of an Ackermann vehicle with the topics of ros2_control's.
 

@@ -1,3 +1,4 @@
+# Copyright 2026 ros2_cosim contributors
 # SPDX-License-Identifier: Apache-2.0
 """A controller server with the interfaces of Nav2's: the action ``follow_path``.
 

@@ -1,3 +1,4 @@
+# Copyright 2026 ros2_cosim contributors
 # SPDX-License-Identifier: Apache-2.0
 """A client of ``follow_path``: a path to its end, then one that it gives up, then it ends."""
 

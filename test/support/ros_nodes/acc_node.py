@@ -1,3 +1,4 @@
+# Copyright 2026 ros2_cosim contributors
 # SPDX-License-Identifier: Apache-2.0
 """A plain adaptive cruise control: odometry of two cars in, demanded acceleration out."""
 

@@ -1,3 +1,4 @@
+# Copyright 2026 ros2_cosim contributors
 # SPDX-License-Identifier: Apache-2.0
 """The node of timer_node.py in a process that looks like one of rclcpp; it notes what is set.
 

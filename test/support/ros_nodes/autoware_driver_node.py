@@ -1,3 +1,4 @@
+# Copyright 2026 ros2_cosim contributors
 # SPDX-License-Identifier: Apache-2.0
 """A plain node for Autoware's vehicle: it drives at 5 m/s, hands over after 2 s, and comes back."""
 

@@ -1,3 +1,4 @@
+# Copyright 2026 ros2_cosim contributors
 # SPDX-License-Identifier: Apache-2.0
 """Reads and writes one topic, as a listener and broadcaster of ``/tf`` does: it hears itself."""
 

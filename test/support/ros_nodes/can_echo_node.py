@@ -1,3 +1,4 @@
+# Copyright 2026 ros2_cosim contributors
 # SPDX-License-Identifier: Apache-2.0
 """A node at a CAN bus: answers each frame with its bits turned, under a higher identifier."""
 

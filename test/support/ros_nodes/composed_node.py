@@ -1,3 +1,4 @@
+# Copyright 2026 ros2_cosim contributors
 # SPDX-License-Identifier: Apache-2.0
 """Two nodes in one executor, as in ROS's example ``composed``: one hears what the other sends."""
 

@@ -1,3 +1,4 @@
+# Copyright 2026 ros2_cosim contributors
 # SPDX-License-Identifier: Apache-2.0
 """A plain client of an action and a service: a goal, one that is refused, one that it cancels."""
 

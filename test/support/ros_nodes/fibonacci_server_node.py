@@ -1,3 +1,4 @@
+# Copyright 2026 ros2_cosim contributors
 # SPDX-License-Identifier: Apache-2.0
 """A plain action server: a step of each goal at each turn of its timer, until it is cancelled."""
 

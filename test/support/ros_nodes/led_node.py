@@ -1,3 +1,4 @@
+# Copyright 2026 ros2_cosim contributors
 # SPDX-License-Identifier: Apache-2.0
 """A relay that spins as most nodes do, and does what makes it hard to lead."""
 

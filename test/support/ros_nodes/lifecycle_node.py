@@ -1,3 +1,4 @@
+# Copyright 2026 ros2_cosim contributors
 # SPDX-License-Identifier: Apache-2.0
 """A plain lifecycle node: it has its topics from its configuration on, and works while active."""
 

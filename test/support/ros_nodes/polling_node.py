@@ -1,3 +1,4 @@
+# Copyright 2026 ros2_cosim contributors
 # SPDX-License-Identifier: Apache-2.0
 """A relay that also publishes on its own account: in a loop around its executor, or by a timer."""
 

@@ -1,3 +1,4 @@
+# Copyright 2026 ros2_cosim contributors
 # SPDX-License-Identifier: Apache-2.0
 """How the nodes of this directory run: as any node does, until they are asked to end."""
 

@@ -1,3 +1,4 @@
+# Copyright 2026 ros2_cosim contributors
 # SPDX-License-Identifier: Apache-2.0
 """Counts transforms as tf2's listener reads them: on ``/tf``, whatever namespace the node is in."""
 

@@ -1,3 +1,4 @@
+# Copyright 2026 ros2_cosim contributors
 # SPDX-License-Identifier: Apache-2.0
 """Let ROS's message generators parse each definition once; Python imports this when it starts.
 

@@ -1,3 +1,4 @@
+# Copyright 2026 ros2_cosim contributors
 # SPDX-License-Identifier: Apache-2.0
 """Remote methods by subject; ``ALL`` is the whole table that the server speaks."""
 

@@ -1,3 +1,4 @@
+# Copyright 2026 ros2_cosim contributors
 # SPDX-License-Identifier: Apache-2.0
 """Remote methods of what stands beside the roads: things of the map, layers, street lights."""
 

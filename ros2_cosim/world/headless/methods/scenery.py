@@ -1,3 +1,4 @@
+# Copyright 2026 ros2_cosim contributors
 # SPDX-License-Identifier: Apache-2.0
 """Remote methods of traffic lights and signs, and of streams that sensors have besides."""
 

@@ -1,3 +1,4 @@
+# Copyright 2026 ros2_cosim contributors
 # SPDX-License-Identifier: Apache-2.0
 """Fog and rain between a sensor and what it sees, as the parameters of the weather say.
 

@@ -1,3 +1,4 @@
+# Copyright 2026 ros2_cosim contributors
 # SPDX-License-Identifier: Apache-2.0
 """Axes of a pose, and points seen from it, in CARLA's left-handed frame."""
 

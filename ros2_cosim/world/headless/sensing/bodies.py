@@ -1,3 +1,4 @@
+# Copyright 2026 ros2_cosim contributors
 # SPDX-License-Identifier: Apache-2.0
 """Bodies of vehicles and people by their class, as large as the boxes that they collide with.
 

@@ -1,3 +1,4 @@
+# Copyright 2026 ros2_cosim contributors
 # SPDX-License-Identifier: Apache-2.0
 """The box of an actor as sensors see it: turned with the actor in all three angles."""
 

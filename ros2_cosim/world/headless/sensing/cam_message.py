@@ -1,3 +1,4 @@
+# Copyright 2026 ros2_cosim contributors
 # SPDX-License-Identifier: Apache-2.0
 """Messages of V2X sensors on the wire: the structures of the client's ``LibITS.h``, x86-64.
 

@@ -1,3 +1,4 @@
+# Copyright 2026 ros2_cosim contributors
 # SPDX-License-Identifier: Apache-2.0
 """Cameras: one picture of triangles, coloured in the way of each kind of camera.
 

@@ -1,3 +1,4 @@
+# Copyright 2026 ros2_cosim contributors
 # SPDX-License-Identifier: Apache-2.0
 """A picture in a coarser grid, for what changes slowly over it: fog, reflections, shadows.
 

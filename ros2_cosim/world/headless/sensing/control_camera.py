@@ -1,3 +1,4 @@
+# Copyright 2026 ros2_cosim contributors
 # SPDX-License-Identifier: Apache-2.0
 """The camera whose pictures are CARLA's input for Cosmos Transfer: lines on black.
 

@@ -1,3 +1,4 @@
+# Copyright 2026 ros2_cosim contributors
 # SPDX-License-Identifier: Apache-2.0
 """Random numbers of one sensor, by its ``noise_seed``: the same on every machine."""
 

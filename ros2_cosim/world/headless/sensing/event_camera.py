@@ -1,3 +1,4 @@
+# Copyright 2026 ros2_cosim contributors
 # SPDX-License-Identifier: Apache-2.0
 """The event camera (DVS): where and when the brightness of a pixel has changed by a threshold.
 

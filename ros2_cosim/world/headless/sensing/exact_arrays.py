@@ -1,3 +1,4 @@
+# Copyright 2026 ros2_cosim contributors
 # SPDX-License-Identifier: Apache-2.0
 """Elementary functions of whole arrays, by operations that give the same bits everywhere.
 

@@ -1,3 +1,4 @@
+# Copyright 2026 ros2_cosim contributors
 # SPDX-License-Identifier: Apache-2.0
 """G-buffers of a colour camera: what Unreal's renderer keeps of each pixel before it is lit.
 

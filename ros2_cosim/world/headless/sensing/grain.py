@@ -1,3 +1,4 @@
+# Copyright 2026 ros2_cosim contributors
 # SPDX-License-Identifier: Apache-2.0
 """The grain of surfaces in colour pictures: without it there is nothing to match on a road.
 

@@ -1,3 +1,4 @@
+# Copyright 2026 ros2_cosim contributors
 # SPDX-License-Identifier: Apache-2.0
 """Rotating lidars: ``ray_cast`` loses points like a real one, ``ray_cast_semantic`` has labels.
 

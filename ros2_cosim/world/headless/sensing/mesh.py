@@ -1,3 +1,4 @@
+# Copyright 2026 ros2_cosim contributors
 # SPDX-License-Identifier: Apache-2.0
 """Triangles that rays and cameras see, each with its label, its actor and its colour."""
 

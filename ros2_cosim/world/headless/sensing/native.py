@@ -1,3 +1,4 @@
+# Copyright 2026 ros2_cosim contributors
 # SPDX-License-Identifier: Apache-2.0
 """``pixels.c``: pixels and rays one by one, with the bits that the modules beside it give.
 

@@ -1,3 +1,4 @@
+# Copyright 2026 ros2_cosim contributors
 # SPDX-License-Identifier: Apache-2.0
 """What walls hide from an eye as a whole, so that no camera has to look at it.
 

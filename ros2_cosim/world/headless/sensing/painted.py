@@ -1,3 +1,4 @@
+# Copyright 2026 ros2_cosim contributors
 # SPDX-License-Identifier: Apache-2.0
 """Boxes with textures on their sides: each cell of a texture is a small quadrilateral."""
 

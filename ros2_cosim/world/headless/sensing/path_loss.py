@@ -1,3 +1,4 @@
+# Copyright 2026 ros2_cosim contributors
 # SPDX-License-Identifier: Apache-2.0
 """How much of a V2X sensor's power arrives: the models of CARLA 0.9.16 (``PathLossModel.cpp``).
 

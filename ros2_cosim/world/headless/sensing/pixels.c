@@ -1,4 +1,5 @@
-/* SPDX-License-Identifier: Apache-2.0 */
+// Copyright 2026 ros2_cosim contributors
+// SPDX-License-Identifier: Apache-2.0
 /* Pixels and rays one by one: what raster.py, rays.py, shadows.py and grain.py do with numpy.
  *
  * Each operation on numbers is one of theirs, in their order, so that the bits are the same; these

@@ -1,3 +1,4 @@
+# Copyright 2026 ros2_cosim contributors
 # SPDX-License-Identifier: Apache-2.0
 """Rays that clients cast by a call: ``cast_ray``, ``project_point``, ``ground_projection``."""
 

@@ -1,3 +1,4 @@
+# Copyright 2026 ros2_cosim contributors
 # SPDX-License-Identifier: Apache-2.0
 """A radar: rays at random in an elliptic cone, each with the speed of what it meets."""
 

@@ -1,3 +1,4 @@
+# Copyright 2026 ros2_cosim contributors
 # SPDX-License-Identifier: Apache-2.0
 """Which triangle a camera sees in each pixel: spans of rows, and the nearest span wins.
 

@@ -1,3 +1,4 @@
+# Copyright 2026 ros2_cosim contributors
 # SPDX-License-Identifier: Apache-2.0
 """Where rays from one point meet triangles: exact, and the same bits on every machine.
 

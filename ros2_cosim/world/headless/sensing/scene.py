@@ -1,3 +1,4 @@
+# Copyright 2026 ros2_cosim contributors
 # SPDX-License-Identifier: Apache-2.0
 """What rays and cameras see in one frame: the map, which stands still, and the actors."""
 

@@ -1,3 +1,4 @@
+# Copyright 2026 ros2_cosim contributors
 # SPDX-License-Identifier: Apache-2.0
 """Where the sun does not come: shadows of houses, plants, poles, vehicles and people.
 

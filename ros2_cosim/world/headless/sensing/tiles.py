@@ -1,3 +1,4 @@
+# Copyright 2026 ros2_cosim contributors
 # SPDX-License-Identifier: Apache-2.0
 """The triangles of a map by squares of ground and by parts, of which a view needs only some."""
 

@@ -1,3 +1,4 @@
+# Copyright 2026 ros2_cosim contributors
 # SPDX-License-Identifier: Apache-2.0
 """V2X sensors: what they send in each frame, and what of it arrives at others.
 

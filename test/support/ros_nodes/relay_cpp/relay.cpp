@@ -1,3 +1,4 @@
+// Copyright 2026 ros2_cosim contributors
 // SPDX-License-Identifier: Apache-2.0
 // A plain rclcpp node: one input, one output, as relay_node.py. It knows nothing of any co-simulation.
 

@@ -1,3 +1,4 @@
+# Copyright 2026 ros2_cosim contributors
 # SPDX-License-Identifier: Apache-2.0
 """What stands beside the roads of a map that does not describe it: houses, plants, walls, rails.
 

@@ -1,3 +1,4 @@
+# Copyright 2026 ros2_cosim contributors
 # SPDX-License-Identifier: Apache-2.0
 """Houses: thirteen kinds of facade, each with its storeys, windows, colours and roof.
 

@@ -1,3 +1,4 @@
+# Copyright 2026 ros2_cosim contributors
 # SPDX-License-Identifier: Apache-2.0
 """Where there is room beside the roads: squares of ground, each with its distance from a road."""
 

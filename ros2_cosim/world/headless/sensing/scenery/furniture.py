@@ -1,3 +1,4 @@
+# Copyright 2026 ros2_cosim contributors
 # SPDX-License-Identifier: Apache-2.0
 """Walls, fences, guard rails, benches, bins, street lamps, and cars that are parked."""
 

@@ -1,3 +1,4 @@
+# Copyright 2026 ros2_cosim contributors
 # SPDX-License-Identifier: Apache-2.0
 """Ponds, sidings with trains, billboards, forecourts, and the decks of bridges.
 

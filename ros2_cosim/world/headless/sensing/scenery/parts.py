@@ -1,3 +1,4 @@
+# Copyright 2026 ros2_cosim contributors
 # SPDX-License-Identifier: Apache-2.0
 """The scenery of a map as triangles, and as parts that clients list, hide and paint."""
 
