@@ -31,7 +31,7 @@ def first_of(record: PlatoonStatus) -> float:
 
 
 #: The models of a few microseconds declare so: they may share a process.
-_TRAITS = Traits(cost_ns=10_000)
+_TRAITS = Traits(cost_ns=10_000, exact_records=True)
 
 
 class Plant(Model):

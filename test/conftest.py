@@ -44,7 +44,7 @@ HERE = Path(__file__).parent
 #: several tests share [s]. What is not there, a new test too, is quick.
 DURATIONS = HERE / "durations.json"
 #: From here on a test is slow, and so is each test that uses a fixture of that duration [s].
-SLOW_S = 0.3
+SLOW_S = 0.2
 
 
 def pytest_report_header() -> str:

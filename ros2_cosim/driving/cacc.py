@@ -113,6 +113,7 @@ class CaccController(FullModel):
     traits = Traits(
         law="law",
         cost_ns=50_000,
+        exact_records=True,
         changeable=(
             "set_speed",
             "time_gap",

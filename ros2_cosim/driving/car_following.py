@@ -106,6 +106,7 @@ class TrafficSimulator(FullModel):
     """
 
     Parameters = TrafficParameters
+    traits = Traits(exact_records=True)
 
     input_ports = (Port("control", CONTROL, description="demand of the ego vehicle"),)
     output_ports = tuple(Port(f"odometry/{name}", ODOMETRY) for name in (FRONT, EGO, REAR))
@@ -202,6 +203,7 @@ class RangeSensor(FullModel):
     """
 
     Parameters = RangeSensorParameters
+    traits = Traits(exact_records=True)
 
     input_ports = (Port("own", ODOMETRY), Port("target", ODOMETRY))
     output_ports = (Port("objects", OBJECTS),)
@@ -267,7 +269,7 @@ class DrivingFunction(FullModel):
     """
 
     Parameters = DrivingParameters
-    traits = Traits(changeable=("set_speed", "gain"))
+    traits = Traits(changeable=("set_speed", "gain"), exact_records=True)
 
     input_ports = (Port("front", OBJECTS), Port("rear", OBJECTS), Port("own", ODOMETRY))
     output_ports = (Port("control", CONTROL),)

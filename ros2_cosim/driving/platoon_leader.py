@@ -56,7 +56,7 @@ class PlatoonLeader(FullModel):
     """
 
     Parameters = PlatoonLeaderParameters
-    traits: ClassVar[Traits] = Traits(cost_ns=20_000)
+    traits: ClassVar[Traits] = Traits(cost_ns=20_000, exact_records=True)
 
     input_ports: ClassVar[tuple[Port, ...]] = (
         Port("odometry", ODOMETRY, description="of the leader"),

@@ -121,7 +121,7 @@ class PlatoonReferee(FullModel):
     """A vehicle has driven once it was faster than this [m/s]."""
 
     Parameters = RefereeParameters
-    traits = Traits(cost_ns=200_000)
+    traits = Traits(cost_ns=200_000, exact_records=True)
 
     input_ports = (
         Port("odometry/{member}", ODOMETRY, description="of each vehicle of the platoon"),

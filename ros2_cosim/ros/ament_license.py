@@ -3,14 +3,14 @@
 """The short notice of this project's files, as ``ament_copyright`` asks for it by entry point.
 
 ``ament_copyright`` knows the long header of the Apache License. Its licences are entry points
-(ament/ament_lint, ``ament_copyright/licenses.py``), so that a package can declare the header it has.
+(ament/ament_lint, ``ament_copyright/licenses.py``): a package declares the header that it has.
 """
 
 from typing import NamedTuple
 
 
 class NoticeOfFiles(NamedTuple):
-    """What ``ament_copyright`` reads of a licence: each text is searched for in a file of its kind."""
+    """What ``ament_copyright`` reads of a licence: the texts that it looks for in files."""
 
     name: str
     spdx: str

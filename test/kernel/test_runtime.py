@@ -152,7 +152,7 @@ def test_a_value_that_the_message_cannot_hold_is_named() -> None:
         def encode(self, stamp_ns: int, seq: int, value: Any) -> bytes:
             return bytes([value])
 
-        def delivered(self, value: Any, data: bytes) -> Any:
+        def delivered(self, value: Any, data: bytes, exact: bool) -> Any:
             return value
 
     runtime = alone(Scripted(sends(out=256)), OutputPort("out", codec=Strict()))

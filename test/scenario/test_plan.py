@@ -154,7 +154,8 @@ def test_the_rest_of_the_scenario_stays(platoon: Scenario) -> None:
     for participant in resolved["participants"].values():
         for output in participant["outputs"].values():
             assert (output["whole"], output["header_stamped"]) == (False, False)
-            output["whole"] = output["header_stamped"] = None
+            assert output["record"] == ""
+            output["whole"] = output["header_stamped"] = output["record"] = None
             output["frame_id"] = None if output["frame_id"] == "map" else output["frame_id"]
     resolved["participants"]["world"]["parameters"]["dcp"] = {"transport": "tcp", "port": 0}
     assert resolved == original

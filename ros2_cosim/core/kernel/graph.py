@@ -24,10 +24,15 @@ class Codec(Protocol):
     def encode(self, stamp_ns: int, seq: int, value: Any) -> bytes:
         """Encode one message."""
 
-    def delivered(self, value: Any, data: bytes) -> Any:
-        """What the readers of a message see, of which ``data`` are the encoded bytes.
+    def delivered(self, value: Any, data: bytes, exact: bool) -> Any:
+        """What the readers of a message see, in every process the same.
 
-        Whether that is the value itself depends on the class of the value alone.
+        Whether that is the value itself depends on ``exact`` and the class of the value alone.
+
+        :param value: as the model gave it
+        :param data: its encoded bytes
+        :param exact: whether each part of a record is known to be of the type of its field: a
+            reader in another process has a float where a model gave an integer or a number of numpy
         """
 
 
@@ -38,8 +43,8 @@ class TextCodec:
         """Encode stamp, sequence number and ``repr`` of the value (exact for floats)."""
         return f"{stamp_ns} {seq} {value!r}".encode()
 
-    def delivered(self, value: Any, data: bytes) -> Any:
-        """The value itself."""
+    def delivered(self, value: Any, data: bytes, exact: bool) -> Any:
+        """The value itself: no other process reads it."""
         return value
 
 

@@ -359,3 +359,24 @@ def bare(model: Model) -> Model:
 def full(model: Model) -> FullModel:
     """A model as the kernel uses it."""
     return model if isinstance(model, FullModel) else LayeredModel(model)
+
+
+def gives_exact_records(model: Model) -> bool:
+    """Whether the records that reach the ports have the types of their fields.
+
+    The class of the model says so itself (one derived from it may send others), and no layer has
+    its hands on what is sent.
+    """
+    if isinstance(model, LayeredModel):
+        if any(_changes_records(type(layer)) for layer in model.layers):
+            return False
+        model = model.model
+    return "traits" in vars(type(model)) and model.traits.exact_records
+
+
+def _changes_records(layer: type[Layer]) -> bool:
+    return (
+        layer.sent is not Layer.sent
+        or layer.around is not Layer.around
+        or layer.at_once is not Layer.at_once
+    )

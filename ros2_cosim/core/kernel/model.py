@@ -131,6 +131,9 @@ class Traits:
         that declares it computes and returns, without waiting for other participants: it may share
         a thread with them
     :param changeable: its parameters that ``change_parameters`` takes during a run
+    :param exact_records: each part of its records is of the type of its field, as decoded (float,
+        int, bool, str, tuple; no number of numpy): readers in its process then get the record
+        itself. Of any other model they get what a reader in another process gets
     """
 
     repeatable: Repeatability = Repeatability.EVERYWHERE
@@ -140,6 +143,7 @@ class Traits:
     law: str | None = None
     cost_ns: int | None = None
     changeable: tuple[str, ...] = ()
+    exact_records: bool = False
 
 
 @dataclass(frozen=True)

@@ -23,7 +23,7 @@ from ros2_cosim.core.kernel.latched import (
     LatchedPort,
     SharedInputs,
 )
-from ros2_cosim.core.kernel.layers import Activation, LayeredModel
+from ros2_cosim.core.kernel.layers import Activation, LayeredModel, gives_exact_records
 from ros2_cosim.core.kernel.loading import line_of
 from ros2_cosim.core.kernel.model import FullModel, Model
 from ros2_cosim.core.kernel.named_tuples import NEW
@@ -131,6 +131,9 @@ class ParticipantRuntime:
         self._period_ns = spec.period_ns
         self._decider: Model = model
         self._activate: Activation = model.activate
+        #: Whether readers in this process may have the model's own records.
+        self._exact = gives_exact_records(model)
+        self._senders: dict[str, _Sender] = {}
         if isinstance(model, LayeredModel):
             model.on_change = self._follow_layers
             self._follow_layers()
@@ -138,7 +141,7 @@ class ParticipantRuntime:
         self.last_time = NEVER
         #: What its inputs held at the last activation.
         self._latest: Mapping[str, Sample | None] = {}
-        self._senders = {port.name: _Sender(i, port) for i, port in enumerate(spec.outputs)}
+        self._senders |= {port.name: _Sender(i, port) for i, port in enumerate(spec.outputs)}
         self._every = tuple(p.name for p in spec.outputs if p.schedule == "every")
         self._once = tuple(p.name for p in spec.outputs if p.schedule == "once")
         self._services = {p.name: p.service for p in spec.inputs if p.service}
@@ -170,6 +173,9 @@ class ParticipantRuntime:
         assert isinstance(self.model, LayeredModel)
         self._activate = self.model.activation
         self._decider = self.model.decider
+        self._exact = gives_exact_records(self.model)
+        for sender in self._senders.values():
+            sender.plain = None
 
     def _wired(self, graph: Graph, shared: SharedInputs | None) -> LatchedInputs:
         """What holds the values of its inputs; each connection gets its receiver."""
@@ -509,7 +515,6 @@ class ParticipantRuntime:
             if stamp < sender.stamp:
                 stamp = sender.stamp
             sender.stamp = stamp
-            sender.record = value
             seq = sender.seq
             # Compiled, each call and each tuple would make objects of the two numbers.
             as_object: Any = stamp
@@ -525,9 +530,12 @@ class ParticipantRuntime:
                 failure.__cause__ = error
                 raise failure from error
             self.trace.output(sender.index, stamp, seq, data)
-            shown = value if type(value) is sender.plain else sender.delivered(value, data)
-            if shown is value:
-                sender.plain = type(value)
+            shown = value
+            if type(value) is not sender.plain:
+                shown = sender.delivered(value, data, self._exact)
+                if shown is value:
+                    sender.plain = type(value)
+            sender.record = shown
             outputs.append((sender.index, NEW(_SAMPLE, (as_object, number, shown)), data))
             sender.seq = seq + 1
         return outputs

@@ -20,6 +20,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from functools import cache, partial
+from importlib import import_module
 from typing import Final
 
 from ros2_cosim.core.documents.installed import PACKAGE
@@ -61,6 +62,8 @@ class Catalogue:
         self._made: dict[str, type] = {}
         self._parts: dict[str, type] = {}
         self._paths: dict[str, Mapping[str, str] | None] = {}
+        #: Type -> the module of the record that a user has tied to it.
+        self._registered: dict[str, str] = {}
         self._codecs: dict[tuple[str, str, int, tuple[tuple[str, str], ...]], CdrCodec] = {}
 
     def define(self, type_name: str, text: str) -> None:
@@ -120,6 +123,21 @@ class Catalogue:
         _, _, skip = self._lead(type_name)
         bind(type_name, record, self.fields, paths=paths, skip=skip)
         self._tie(type_name, record, paths)
+        self._registered[type_name] = record.__module__
+
+    def registered_in(self, type_name: str) -> str:
+        """The module of the record that :meth:`register` has tied to a type; empty: none."""
+        return self._registered.get(type_name, "")
+
+    def tie(self, type_name: str, module: str) -> None:
+        """Import the module that ties a record to a type, unless that is known.
+
+        :raises ConfigurationError: it does not
+        """
+        if type_name not in self._records:
+            import_module(module)
+        if type_name not in self._records:
+            raise ConfigurationError(f"module {module} ties no record to message type {type_name}")
 
     def fields(self, type_name: str) -> tuple[Field, ...]:
         """The fields of a type that is known here or installed.

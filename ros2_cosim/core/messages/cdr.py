@@ -80,13 +80,9 @@ class WireCodec:
         stamp, seq, value, _ = self.decode_measured(data)
         return stamp, seq, value
 
-    def delivered(self, value: Any, data: bytes) -> Any:
-        """What the readers of a message see; the value itself where that is the same.
-
-        :param value: as the model gave it
-        :param data: as :meth:`encode` made it of the value
-        """
-        return value
+    def delivered(self, value: Any, data: bytes, exact: bool) -> Any:
+        """What the readers of a message see (:class:`~ros2_cosim.core.kernel.graph.Codec`)."""
+        return self.decode(data)[2]
 
     def plain(self, data: bytes) -> bytes:
         """The message that observers see; the same one, unless it needs a carrier."""
@@ -231,9 +227,9 @@ class CdrCodec(WireCodec):
         except _UNFIT:
             return None
 
-    def delivered(self, value: Any, data: bytes) -> Any:
-        """The value; the record of a raw message."""
-        return self.decode(data)[2] if isinstance(value, RawMessage) else value
+    def delivered(self, value: Any, data: bytes, exact: bool) -> Any:
+        """An exact record itself; any other as it is decoded, and so is a raw message."""
+        return value if exact and not isinstance(value, RawMessage) else self.decode(data)[2]
 
     def decode(self, data: Data) -> tuple[int, int | None, Any]:
         """Stamp, sequence number and record of a message.

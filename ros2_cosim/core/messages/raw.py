@@ -90,10 +90,6 @@ class RawCodec(WireCodec):
         stamp, seq, record = self._record_codec.decode(wire)
         return stamp, seq, self._carrying(record, wire), len(wire)
 
-    def delivered(self, value: Any, data: bytes) -> Any:
-        """The value as it is on the wire, so that it is the same in every shape."""
-        return self.decode_measured(data)[2]
-
 
 class CarrierCodec(WireCodec):
     """A message without a header, in a ``ros2_cosim/msg/StampedData``.
@@ -135,9 +131,9 @@ class CarrierCodec(WireCodec):
         stamp = sec * NS_PER_S + nanosec - self._start_ns
         return stamp, seq, self.inner.decode(plain)[2], length
 
-    def delivered(self, value: Any, data: bytes) -> Any:
+    def delivered(self, value: Any, data: bytes, exact: bool) -> Any:
         """The value as readers in other processes see it."""
-        return self.inner.delivered(value, self._inside(data)[0])
+        return self.inner.delivered(value, self._inside(data)[0], exact)
 
     def plain(self, data: Data) -> bytes:
         """The message inside a carrier.

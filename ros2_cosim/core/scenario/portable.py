@@ -31,7 +31,7 @@ _LEFT_OUT: Any = {
             "host": True,
             "process": True,
             # Follow from the model.
-            "outputs": {"__all__": {"whole", "header_stamped"}},
+            "outputs": {"__all__": {"whole", "header_stamped", "record"}},
         }
     },
 }

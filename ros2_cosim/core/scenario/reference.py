@@ -240,7 +240,7 @@ def _port_row(direction: str, port: Port) -> PortRow:
 #: Section -> its keys that no file has: a run makes them of others.
 _MADE: Mapping[str, tuple[str, ...]] = MappingProxyType(
     {
-        "OutputSettings": ("whole", "header_stamped", "service", "call"),
+        "OutputSettings": ("whole", "header_stamped", "record", "service", "call"),
         "InputSettings": ("service", "call"),
     }
 )

@@ -175,7 +175,7 @@ class OutputSettings(Section):
     call: str | None = Field(
         default=None, description="set by `calls`: its messages are requests of this call"
     )
-    # A resolved scenario says both, so that no process has to load all models.
+    # A resolved scenario says all three, so that no process has to load all models.
     whole: bool | None = Field(
         default=None,
         description="whether messages of another program are passed on whole; default: as the "
@@ -183,6 +183,9 @@ class OutputSettings(Section):
     )
     header_stamped: bool | None = Field(
         default=None, description="whether they keep the stamp of their header; default: the same"
+    )
+    record: str | None = Field(
+        default=None, description="the module that ties a record class to the type; empty: none"
     )
 
     @property

@@ -42,6 +42,9 @@ def build_graph(scenario: Scenario) -> Graph:
 
     :raises ConfigurationError: wiring, latency or message type is wrong
     """
+    outputs = [o for p in scenario.participants.values() for o in p.outputs.values()]
+    if any(None in (o.whole, o.header_stamped, o.frame_id, o.record) for o in outputs):
+        scenario = with_declared_outputs(scenario)
     late = _read_late(scenario)
     specs = [_spec(scenario, name, p, late) for name, p in scenario.participants.items()]
     connections = []
@@ -192,8 +195,6 @@ def _output(
 ) -> OutputPort:
     where = f"participants.{name}.outputs.{port}"
     distribution = LatencyDistribution.from_spec(settings.latency, f"{where}.latency")
-    if None in (settings.whole, settings.header_stamped, settings.frame_id):
-        settings = as_declared(scenario, name, port, settings)
     draw: Callable[[], int] | None = None
     if not distribution.is_constant:
         stream = RandomStream(scenario.seed, name, f"latency/{port}")
@@ -205,6 +206,8 @@ def _output(
     if settings.child_frame_id is not None:
         constants["child_frame_id"] = settings.child_frame_id
     try:
+        if settings.record:
+            CATALOGUE.tie(settings.type, settings.record)
         # A reader that connects late counts from the middle: stamps need not tell where that is.
         codec = CATALOGUE.wire_codec(
             settings.type,
@@ -292,14 +295,25 @@ def _as_written(scenario: Scenario, name: str, settings: OutputSettings) -> Outp
 
 
 def with_declared_outputs(scenario: Scenario) -> Scenario:
-    """The scenario with what its models declare of their outputs."""
-    participants = {}
-    for name, participant in scenario.participants.items():
-        outputs = {
+    """The scenario with what its models declare of their outputs.
+
+    Models may tie records to types of messages (:meth:`.Catalogue.register`) when they are
+    imported. Each process has to know of it, and so has each reader of such a type: which module
+    does it is known when all models have been looked at.
+    """
+    declared = {
+        name: {
             port: as_declared(scenario, name, port, output)
             for port, output in participant.outputs.items()
         }
-        participants[name] = participant.model_copy(update={"outputs": outputs})
+        for name, participant in scenario.participants.items()
+    }
+    participants = {}
+    for name, outputs in declared.items():
+        for port, output in outputs.items():
+            record = "" if output.whole else CATALOGUE.registered_in(output.type)
+            outputs[port] = output.model_copy(update={"record": record})
+        participants[name] = scenario.participants[name].model_copy(update={"outputs": outputs})
     return scenario.model_copy(update={"participants": participants})
 
 

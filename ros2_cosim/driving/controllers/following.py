@@ -350,6 +350,8 @@ class Follower:
             )
         if demand == self._last_raw and speed > _DRIVES:
             self._holds_demand = True
+        # A law may give an integer or a number of numpy: what follows is the same with each.
+        demand = float(demand)
         self._last_raw = demand
         return demand
 

@@ -126,7 +126,7 @@ class ObjectSensor(FullModel):
     """
 
     Parameters = SensorParameters
-    traits = Traits(cost_ns=200_000)
+    traits = Traits(cost_ns=200_000, exact_records=True)
 
     input_ports = (
         Port(

@@ -128,7 +128,7 @@ class V2VChannel(FullModel):
     """
 
     Parameters = ChannelParameters
-    traits: ClassVar[Traits] = Traits(cost_ns=50_000)
+    traits: ClassVar[Traits] = Traits(cost_ns=50_000, exact_records=True)
 
     input_ports: ClassVar[tuple[Port, ...]] = (
         Port("odometry/{sender}", ODOMETRY),

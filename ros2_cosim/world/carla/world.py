@@ -105,7 +105,7 @@ class CarlaWorld(FullModel, EntityWorld):
     """
 
     Parameters = WorldParameters
-    traits = Traits(cost_ns=500_000, changeable=(ORDERS,))
+    traits = Traits(cost_ns=500_000, changeable=(ORDERS,), exact_records=True)
     input_ports = (
         Port("control/{commanded}", CONTROL, description="of each vehicle without a driver"),
         Port("control/{absent}", CONTROL, required=False, description="not used"),
