@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import struct
 from collections.abc import Iterable
+from types import FunctionType
 from typing import Final, NamedTuple
 
 from ros2_cosim.core.kernel.exactmath import float32
@@ -41,6 +42,7 @@ EPISODE_HEADER = struct.Struct("<Qdf3iI")
 # id, state, transform, velocity, angular velocity, acceleration, then 54 bytes by actor type
 RECORD = struct.Struct("<IB15f54x")
 _HEAD: Final = struct.Struct("<IB15f").pack
+_NUMBERS: Final = struct.Struct("<15f")
 # ... for vehicles: control, speed limit, traffic light, failure state
 _STATUS = struct.Struct("<3f3Bif2BIB24x")
 # ... for walkers: direction, speed, jump
@@ -124,13 +126,19 @@ class LightStatus(NamedTuple):
 
 def narrow_numbers(numbers: Numbers) -> Numbers:
     """The numbers of a state as a snapshot carries them: rounded to float32."""
-    # Number by number: compiled, none of them becomes an object.
+    if not _IS_COMPILED:  # one call instead of fifteen
+        narrowed: Numbers = _NUMBERS.unpack(_NUMBERS.pack(*numbers))
+        return narrowed
+    # Number by number: none of them becomes an object.
     x, y, z, pitch, yaw, roll, vx, vy, vz, wx, wy, wz, ax, ay, az = numbers
     return (
         float32(x), float32(y), float32(z), float32(pitch), float32(yaw), float32(roll),
         float32(vx), float32(vy), float32(vz), float32(wx), float32(wy), float32(wz),
         float32(ax), float32(ay), float32(az),
     )  # fmt: skip
+
+
+_IS_COMPILED: Final = not isinstance(narrow_numbers, FunctionType)
 
 
 def pack_sensor_header(
