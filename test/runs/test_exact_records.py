@@ -98,19 +98,21 @@ class Derived(Exact):
         return {"out": 1}
 
 
-class Reads(Layer):
-    def read(self, step: Step) -> Step:
-        return step
-
-
-class Sends(Layer):
-    def sent(self, time: int, values: Any) -> Any:
-        return values
+class Keeps(Layer):
+    keeps_records = True
 
 
 def test_neither_a_derived_class_nor_a_layer_is_trusted() -> None:
     model, derived = Exact.__new__(Exact), Derived.__new__(Derived)
     assert gives_exact_records(model)
-    assert gives_exact_records(LayeredModel(model, [Reads()]))
-    assert not gives_exact_records(LayeredModel(model, [Reads(), Sends()]))
+    assert gives_exact_records(LayeredModel(model, [Keeps()]))
+    assert not gives_exact_records(LayeredModel(model, [Keeps(), Layer()]))
     assert not gives_exact_records(derived)
+
+
+def test_a_run_without_faults_converts_nothing(tmp_path: Path) -> None:
+    """The layers that each participant of a run has keep its records."""
+    request = RunRequest(ROOT / "config" / "platoon.yaml", shape="inproc", out=tmp_path / "out")
+    with bring_up(request) as prepared, InprocRun(prepared) as run:
+        models = [runtime.model for runtime in run.runtimes.values()]
+        assert len(models) == 7 and all(gives_exact_records(model) for model in models)

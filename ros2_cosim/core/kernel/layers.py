@@ -31,6 +31,8 @@ class Layer:
     name: str = ""
     #: Why its state is not part of a checkpoint; None: it is one, by ``save_state``.
     unsaved: str | None = None
+    #: Whether it sends no other records than those of the model, though perhaps fewer.
+    keeps_records: bool = False
 
     def placed(self, model: LayeredModel) -> None:
         """Get to know the model whose layer this is."""
@@ -364,19 +366,11 @@ def full(model: Model) -> FullModel:
 def gives_exact_records(model: Model) -> bool:
     """Whether the records that reach the ports have the types of their fields.
 
-    The class of the model says so itself (one derived from it may send others), and no layer has
-    its hands on what is sent.
+    The class of the model says so itself (one derived from it may send others), and each layer
+    keeps them.
     """
     if isinstance(model, LayeredModel):
-        if any(_changes_records(type(layer)) for layer in model.layers):
+        if not all(layer.keeps_records for layer in model.layers):
             return False
         model = model.model
     return "traits" in vars(type(model)) and model.traits.exact_records
-
-
-def _changes_records(layer: type[Layer]) -> bool:
-    return (
-        layer.sent is not Layer.sent
-        or layer.around is not Layer.around
-        or layer.at_once is not Layer.at_once
-    )

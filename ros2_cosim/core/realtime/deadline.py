@@ -31,6 +31,7 @@ class Deadline(Layer):
     :param name: the participant
     """
 
+    keeps_records = True
     unsaved = ""
 
     def __init__(self, name: str, *, policy: str, deadline_ns: int, pacer: Pacer) -> None:

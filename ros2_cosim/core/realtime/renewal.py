@@ -68,6 +68,8 @@ class Reset(Layer):
     :param once: its output ports that send at the first activation only
     """
 
+    keeps_records = True
+
     def __init__(
         self,
         name: str,

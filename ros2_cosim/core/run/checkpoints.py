@@ -143,6 +143,8 @@ class Noted(Layer):
     :param note: takes the number of the activation, and the time [ns]
     """
 
+    keeps_records = True
+
     def __init__(self, note: Callable[[int, int | None], None]) -> None:
         self._note = note
         self._count = 0

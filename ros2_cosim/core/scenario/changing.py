@@ -49,6 +49,8 @@ class Changes(Layer):
     :raises ConfigurationError: something may not be changed, or not to that
     """
 
+    keeps_records = True
+
     def __init__(self, scenario: Scenario, name: str) -> None:
         self._scenario = scenario
         self._name = name

@@ -66,7 +66,7 @@ class ObjectTracker(FullModel):
     """
 
     Parameters = TrackerParameters
-    traits = Traits(cost_ns=150_000, exact_records=True)
+    traits = Traits(cost_ns=150_000)
 
     input_ports = (
         Port("objects/{sensor}", OBJECTS, description="of each sensor"),

@@ -47,7 +47,7 @@ class LaneKeepingController(FullModel):
     """
 
     Parameters = LaneKeepingParameters
-    traits = Traits(cost_ns=50_000, exact_records=True)
+    traits = Traits(cost_ns=50_000)
 
     input_ports = (
         Port("command", CONTROL, description="triggers"),
