@@ -12,11 +12,11 @@ from buildtools.net_lines import of_text, of_wings
 #: in a commit of its own, which says in one sentence why; lower it when something goes.
 BUDGET = {
     "cli": 2_922,
-    "core": 25_130,
+    "core": 25_160,
     "dcp": 13_355,
     "driving": 17_795,
     "lab": 8_374,
-    "ros": 13_740,
+    "ros": 13_725,
     "ros2_cosim": 132,
     "vds": 3_850,
     "world": 27_250,

@@ -283,6 +283,10 @@ def test_a_run_in_a_few_lines(capsys: pytest.CaptureFixture[str]) -> None:
     at_some_time = example(repeatable=False, not_repeatable_reason="why")
     assert summary_lines(at_some_time)[-1] == "  not repeatable: why"
     assert summary_lines(example())[-1] == f"  trace {'0' * 64}"
+    counts = {"cacc1": {"fault.slow": 12, "fault.jam": 0, "mode": 3}, "v2v": {"fault.one": 1}}
+    assert summary_lines(example(figures=counts))[-2] == (
+        "  faults: jam acted on no messages, slow acted on 12 messages, one acted on 1 message"
+    )
     judged = Verdict(name="no_collision", value=2, limit=0, passed=False)
     for verdicts, found in (((), True), ((judged,), False)):
         text = summary_lines(example(collisions=2, verdicts=verdicts))

@@ -14,6 +14,9 @@ from ros2_cosim.core.kernel.model import Report
 from ros2_cosim.core.kernel.participant import Past, Step
 from ros2_cosim.core.kernel.saved_state import SavedAttributes
 
+#: What the name of a fault has before it in the figures of a participant.
+FAULT_FIGURE = "fault."
+
 
 class Faults(Layer):
     """Changes what arrives and what is sent.
@@ -63,7 +66,7 @@ class Faults(Layer):
     def report(self, report: Report) -> Report:
         """How many messages each fault has acted on."""
         counts = {
-            f"fault.{fault.name}": fault.count
+            f"{FAULT_FIGURE}{fault.name}": fault.count
             for ports in (self._inputs, self._outputs)
             for port in ports.values()
             for fault in port.faults

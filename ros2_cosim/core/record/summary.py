@@ -12,6 +12,7 @@ from pydantic import Field, model_validator
 from ros2_cosim.core.documents.files import cause_of, write_atomically
 from ros2_cosim.core.documents.plain_data import read_record
 from ros2_cosim.core.documents.settings import Section, read_section
+from ros2_cosim.core.faults.faulty import FAULT_FIGURE
 from ros2_cosim.core.kernel.errors import ConfigurationError
 from ros2_cosim.core.kernel.model import Repeatability
 from ros2_cosim.core.record.bag_metadata import BAG, TRACE_KEY
@@ -239,6 +240,19 @@ class Summary(Section):
         return self.complete and all(verdict.passed for verdict in self.verdicts)
 
     @property
+    def faults(self) -> str:
+        """On how many messages each fault of the scenario has acted; empty without faults.
+
+        Without it, a verdict that a fault was to put to the test would pass unseen.
+        """
+        return ", ".join(
+            f"{name.removeprefix(FAULT_FIGURE)} acted on {count or 'no'} message{'s'[count == 1 :]}"
+            for figures in (self.figures or {}).values()
+            for name, count in sorted(figures.items())
+            if name.startswith(FAULT_FIGURE)
+        )
+
+    @property
     def violations(self) -> int:
         """All causality violations together."""
         return self.causality.timing + self.causality.order + self.causality.loss
@@ -343,6 +357,8 @@ def summary_lines(summary: Summary) -> list[str]:
         lines.append(f"  {verdict.name}: {value}{of} (limit {verdict.limit}) {mark}")
     if summary.collisions and all(v.name != "no_collision" for v in summary.verdicts):
         lines.append(f"  collisions: {summary.collisions}, which no verdict judges")
+    if summary.faults:
+        lines.append(f"  faults: {summary.faults}")
     lines.append(f"  trace {summary.trace_sha256}")
     if summary.realtime is not None:
         lines += [f"  {line}" for line in summary.realtime.lines()]

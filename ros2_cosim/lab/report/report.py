@@ -195,6 +195,7 @@ def _facts(summary: Summary) -> list[tuple[str, str]]:
         ("Steps", str(summary.steps)),
         ("Start-up", f"{summary.startup_time_s:.2f} s"),
         ("End", summary.end_reason),
+        ("Faults", summary.faults),
         ("Trace SHA-256", summary.trace_sha256),
     ]
     if not summary.repeatable:
