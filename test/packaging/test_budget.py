@@ -17,7 +17,7 @@ BUDGET = {
     "driving": 17_795,
     "lab": 8_376,
     "ros": 13_725,
-    "ros2_cosim": 132,
+    "ros2_cosim": 145,
     "vds": 3_850,
     "world": 27_250,
     "bench": 11_415,

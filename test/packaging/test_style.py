@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 
-from ros2_cosim.core.documents.ament_license import APACHE_2_SPDX
+from ros2_cosim.ament_license import APACHE_2_SPDX
 
 ROOT = Path(__file__).resolve().parents[2]
 
