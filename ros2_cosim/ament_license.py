@@ -3,8 +3,8 @@
 """The short notice of this project's files, as ``ament_copyright`` asks for it by entry point.
 
 ``ament_copyright`` knows the long header of the Apache License. Its licences are entry points
-(ament/ament_lint, ``ament_copyright/licenses.py``): a package declares the header that it has. Nothing is
-imported here: the linter runs in the system's Python, for all packages of a workspace.
+(ament/ament_lint, ``ament_copyright/licenses.py``): a package declares the header that it has.
+Nothing is imported: the linter runs in the system's Python, for all packages of a workspace.
 """
 
 from typing import NamedTuple
