@@ -175,6 +175,16 @@ def test_a_reset_needs_the_means_for_it() -> None:
     assert driver.control.reset
 
 
+@pytest.mark.parametrize("command", [Command.STOP, Command.ABORT])
+def test_a_run_that_is_to_begin_anew_may_end_instead(command: Command) -> None:
+    driver = Driver(can_reset=True)
+    driver.ask(Command.RESET)
+    assert not driver.ask(Command.RESUME)[-1].success
+    assert driver.ask(command)[-1] == Answer(True, f"{command.name.lower()} accepted")
+    assert not driver.control.reset
+    assert driver.ask(Command.RESET)[-1] == Answer(False, "the run is ending already")
+
+
 def test_a_stop_on_request_ends_the_run_before_all_participants() -> None:
     coordinator = Coordinator(["a"], duration_ns=1000, run_ahead_ns=50, stop_latency_ns=80)
     coordinator.completed("a", 100)

@@ -120,6 +120,7 @@ class Run:
         else:
             self.requests.append(request)
             reply(Answer(True, ""))
+            self.session.node.pay()  # it has begun anew at once
 
     def _make(self, changes: Any) -> None:
         self.made = list(changes)

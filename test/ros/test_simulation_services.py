@@ -20,7 +20,7 @@ from rclpy.executors import SingleThreadedExecutor
 from simulation_interfaces import msg, srv
 from simulation_interfaces.action import SimulateSteps
 
-from ros2_cosim.core.realtime.run_control import Answer, Request, RunControl
+from ros2_cosim.core.realtime.run_control import Answer, Command, Request, RunControl
 from ros2_cosim.core.sockets.switchboard import Switchboard
 from ros2_cosim.ros.node.session import Session
 from ros2_cosim.ros.node.simulation_services import SimulationServices
@@ -56,6 +56,17 @@ class Run:
         self.session.close()
         self._begin(paused=True)
 
+    def stop(self) -> int:
+        """Have the run begin anew; the code of the answer, which comes when it has."""
+        wanted = msg.SimulationState(state=msg.SimulationState.STATE_STOPPED)
+        answer = self.sent(srv.SetSimulationState, "set_simulation_state", state=wanted)
+        self.until(lambda: self.control.reset)
+        assert self.state() == msg.SimulationState.STATE_STOPPED  # while it comes to that
+        assert not answer.done()
+        self.begin_anew()
+        self.until(answer.done)
+        return int(answer.result().result.result)
+
     def close(self) -> None:
         # As long as a node has one, the middleware keeps it.
         for client in self.action_clients:
@@ -69,11 +80,15 @@ class Run:
 
     def call(self, kind: Any, name: str, **fields: Any) -> Any:
         """Call a service while the run goes on."""
-        client = self.client.create_client(kind, f"/cosim/{name}")
-        self.until(client.service_is_ready)
-        answer = client.call_async(kind.Request(**fields))
+        answer = self.sent(kind, name, **fields)
         self.until(answer.done)
         return answer.result()
+
+    def sent(self, kind: Any, name: str, **fields: Any) -> Any:
+        """The future answer of a service."""
+        client = self.client.create_client(kind, f"/cosim/{name}")
+        self.until(client.service_is_ready)
+        return client.call_async(kind.Request(**fields))
 
     def until(self, condition: Callable[[], bool]) -> None:
         """Let the run do what it is granted until something holds."""
@@ -127,16 +142,12 @@ def test_states_are_set_and_seen(run: Run) -> None:
 def test_a_run_at_its_start_is_stopped(run: Run) -> None:
     """As the definition says: the same as to pause and to reset; it can be paused there."""
     kinds, done = msg.SimulationState, msg.Result.RESULT_OK
-    assert run.set_state(kinds.STATE_STOPPED) == done
-    assert run.control.reset and run.control.reset_paused
-    assert run.state() == kinds.STATE_STOPPED  # while it comes to that
-    run.begin_anew()
+    assert run.stop() == done
     assert run.state() == 0
     assert run.set_state(kinds.STATE_STOPPED) == 101
     assert run.set_state(kinds.STATE_PAUSED) == done
     assert run.state() == 2
-    assert run.set_state(kinds.STATE_STOPPED) == done
-    run.begin_anew()
+    assert run.stop() == done
     run.call(srv.StepSimulation, "step_simulation", steps=1)
     assert run.state() == 2
 
@@ -264,8 +275,7 @@ def test_goals_of_a_run_that_begins_anew(run: Run) -> None:
     run.set_state(msg.SimulationState.STATE_PAUSED)
     first = Goal(run, 10**9)
     for _ in range(3):
-        assert run.set_state(msg.SimulationState.STATE_STOPPED) == msg.Result.RESULT_OK
-        run.begin_anew()
+        assert run.stop() == msg.Result.RESULT_OK
         goal = Goal(run, 2)
         assert goal.result() == (GoalStatus.STATUS_SUCCEEDED, msg.Result.RESULT_OK, "")
         assert run.time == 2 * STEP_NS
@@ -279,3 +289,45 @@ def test_another_request_ends_the_goal(run: Run) -> None:
     status, code, message = goal.result()
     assert (status, code) == (GoalStatus.STATUS_ABORTED, msg.Result.RESULT_OPERATION_FAILED)
     assert "(after " in message
+
+
+def test_a_pause_ends_the_steps_of_a_goal(run: Run) -> None:
+    """As the definition says: after its steps a simulation returns to its pause."""
+    kinds = msg.SimulationState
+    run.set_state(kinds.STATE_PAUSED)
+    goal = Goal(run, 10**9)
+    run.until(lambda: len(goal.feedback) >= 2)
+    assert run.state() == kinds.STATE_PLAYING
+    assert run.set_state(kinds.STATE_PAUSED) == msg.Result.RESULT_OK
+    assert run.state() == kinds.STATE_PAUSED
+    stands = run.time
+    status, code, message = goal.result()
+    assert (status, code) == (GoalStatus.STATUS_ABORTED, msg.Result.RESULT_OPERATION_FAILED)
+    assert message.startswith("overtaken by ") and "(after " in message
+    assert run.time == stands
+    assert run.set_state(kinds.STATE_PAUSED) == 101
+    assert Goal(run, 1).result()[0] == GoalStatus.STATUS_SUCCEEDED
+
+
+def test_a_pause_between_two_steps_is_not_lost(run: Run) -> None:
+    run.set_state(msg.SimulationState.STATE_PAUSED)
+    goal = Goal(run, 10**9)
+    run.until(lambda: len(goal.feedback) >= 2)
+    run.until(lambda: not run.control.stepping)
+    answers: list[Answer] = []
+    run.ask(Request(Command.PAUSE), answers.append)
+    status, _, message = goal.result()
+    assert status == GoalStatus.STATUS_ABORTED
+    assert message.startswith("overtaken by another request (after ")
+    assert answers and answers[0].success
+
+
+def test_a_run_that_begins_anew_may_end_instead(run: Run) -> None:
+    kinds, done = msg.SimulationState, msg.Result.RESULT_OK
+    wanted = kinds(state=kinds.STATE_STOPPED)
+    stopped = run.sent(srv.SetSimulationState, "set_simulation_state", state=wanted)
+    run.until(lambda: run.control.reset)
+    assert run.set_state(kinds.STATE_QUITTING) == done
+    assert run.state() == kinds.STATE_QUITTING
+    assert not run.control.reset and run.control.stop_reason == "stop: on request"
+    assert not stopped.done()

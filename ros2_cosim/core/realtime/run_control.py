@@ -108,6 +108,8 @@ class RunControl(RunState):
         #: Why the run cannot begin anew, where that is known.
         self.no_reset = ""
         self.is_over = False
+        #: How many requests have changed how it goes on.
+        self.orders = 0
         self._pending: list[Callable[[Answer], None]] = []
 
     @property
@@ -150,6 +152,7 @@ class RunControl(RunState):
             self.set_rate(request.rate or None, now)
             reply(Answer(True, f"rate {_rate(self.rate)}"))
             return
+        self.orders += 1
         self._answer_all(Answer(False, f"overtaken by a request to {request.command.name.lower()}"))
         if request.command is Command.RESUME:
             self.resume(now)
@@ -215,8 +218,12 @@ class RunControl(RunState):
 
     def _refusal(self, request: Request, time: int) -> str | None:
         command = request.command
-        if self.is_over or self.stop_reason is not None or self.abort_reason is not None:
-            return "the run is over" if self.is_over else "the run is ending already"
+        if self.is_over:
+            return "the run is over"
+        # A run that is to begin anew may end instead.
+        ends_after_all = self.reset and command in (Command.STOP, Command.ABORT)
+        if (self.stop_reason is not None or self.abort_reason is not None) and not ends_after_all:
+            return "the run is ending already"
         if command in (Command.STEP, Command.INSTANT) and not self.paused:
             return "the run is not paused; a step needs a paused run"
         if command is Command.STEP and request.time_ns < 0:
@@ -254,10 +261,10 @@ class RunControl(RunState):
 
     def _end(self, request: Request, now: int) -> None:
         reason = request.reason or "on request"
+        self.reset = request.command is Command.RESET
         if request.command is Command.ABORT:
             self.abort_reason = reason
             return
-        self.reset = request.command is Command.RESET
         self.reset_paused = self.paused or bool(request.steps)
         self.stop_reason = f"{request.command.name.lower()}: {reason}"
         self.resume(now)

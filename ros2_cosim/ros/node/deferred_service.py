@@ -1,6 +1,6 @@
 # Copyright 2026 ros2_cosim contributors
 # SPDX-License-Identifier: Apache-2.0
-"""A ROS service whose answer may be sent later than its callback returns."""
+"""ROS services whose answers may be sent later than their callbacks return."""
 
 from __future__ import annotations
 
@@ -10,6 +10,10 @@ from typing import Any
 from rclpy.node import Node
 
 from ros2_cosim.core.messages.namespaces import inside
+from ros2_cosim.core.realtime.run_control import Answer, Command, Request
+from ros2_cosim.ros.node.lasting_node import LastingNode
+
+Ask = Callable[[Request, Callable[[Answer], None]], None]
 
 
 def deferred_service(
@@ -41,3 +45,24 @@ def deferred_service(
 
     # Not a declared way, but the one that both executors take.
     setattr(service, "send_response", later)  # noqa: B010 - a method, for type checkers
+
+
+def answered_when_done(node: LastingNode, ask: Ask) -> Ask:
+    """What hands requests on to a run, and has a reset answered when the run has begun anew.
+
+    A client that goes on when it has its answer does not meet a run that is just ending.
+
+    :param node: of this side; it has to last, and to pay what it owes in the next run
+    :param ask: what hands them on
+    """
+
+    def asking(request: Request, reply: Callable[[Answer], None]) -> None:
+        def later(answer: Answer) -> None:
+            if answer.success:
+                node.owed.append(lambda: reply(answer))
+            else:
+                reply(answer)
+
+        ask(request, later if request.command is Command.RESET else reply)
+
+    return asking

@@ -20,9 +20,10 @@ from ros2_cosim.core.kernel.time import SECOND
 from ros2_cosim.core.scenario.declaration import declare
 from ros2_cosim.core.scenario.schema import Scenario
 from ros2_cosim.core.scene.entities import Entity, EntityPlace, EntityWorld, Offer
-from ros2_cosim.ros.node.deferred_service import deferred_service
+from ros2_cosim.ros.node.deferred_service import answered_when_done, deferred_service
 from ros2_cosim.ros.node.entity_changes import Ask, EntityChanges
 from ros2_cosim.ros.node.entity_filters import UnsupportedShape, as_bounds, matching, tags_test
+from ros2_cosim.ros.node.lasting_node import LastingNode
 from ros2_cosim.ros.node.simulation_services import PACKAGE, PREFIX
 
 #: The frame of poses and velocities.
@@ -78,6 +79,7 @@ class EntityServices:
         from geometry_msgs.msg import Vector3
         from simulation_interfaces import msg, srv
 
+        assert isinstance(node, LastingNode)
         self._place = place
         self._msg = msg
         self._vector = Vector3
@@ -86,6 +88,7 @@ class EntityServices:
             srv.GetCurrentWorld: srv.GetCurrentWorld.Response.NO_WORLD_LOADED,
             srv.UnloadWorld: srv.UnloadWorld.Response.NO_WORLD_LOADED,
         }
+        ask = answered_when_done(node, ask)
         self._changes = changes = EntityChanges(place, ask, participants)
         for kind, name, handle in (
             (srv.GetEntities, "get_entities", self._entities),
@@ -117,6 +120,7 @@ class EntityServices:
             codes.RESULT_OPERATION_FAILED,
             codes.RESULT_FEATURE_UNSUPPORTED,
         )
+        node.pay()
 
     def _read(
         self, kind: Any, handle: Callable[[EntityPlace, Any, Any], None]

@@ -62,6 +62,8 @@ class LastingNode(Node):
             options["enable_rosout"] = False
         #: The parameters of the request for an endpoint, for those that this class did not make.
         self._asked: dict[Any, Hashable] = {}
+        #: Answers of which the requests are done when the next run of this process is there.
+        self.owed: list[Callable[[], None]] = []
         #: What has been left, and not been taken over so far.
         self._left: defaultdict[Hashable, list[Any]] = defaultdict(list)
         #: Those made from now on are left; what belongs to the node itself serves all the time.
@@ -203,11 +205,18 @@ class LastingNode(Node):
             if subscription in self._asked:
                 subscription.callback = _drop
 
+    def pay(self) -> None:
+        """Send the answers that are owed."""
+        owed, self.owed = self.owed, []
+        for send in owed:
+            send()
+
     def destroy_node(self) -> None:
         """Give everything up.
 
         rclpy leaves action servers, and a node stays in the middleware as long as it has one.
         """
+        self.pay()
         made: list[Any] = [each for each in self.waitables if each in self._asked]
         for waitable in made:
             waitable.destroy()

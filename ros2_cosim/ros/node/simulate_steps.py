@@ -9,7 +9,6 @@ cancelled goal ends at the next whole step, for a grant cannot be taken back.
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any
 
 from rclpy.action import CancelResponse, GoalResponse
@@ -17,7 +16,8 @@ from rclpy.node import Node
 from rclpy.task import Future
 
 from ros2_cosim.core.messages.namespaces import inside
-from ros2_cosim.core.realtime.run_control import Answer, Command, Request
+from ros2_cosim.core.realtime.run_control import Answer, Command, Request, RunControl
+from ros2_cosim.ros.node.deferred_service import Ask
 from ros2_cosim.ros.node.lasting_node import LastingNode
 
 
@@ -28,6 +28,7 @@ class SimulateSteps:
     :param name: of the action, as in a run without a namespace
     :param kind: its type
     :param ask: hands a request on to the run
+    :param control: the run's control: another request ends the goal
     :param result: the type of results
     """
 
@@ -36,13 +37,17 @@ class SimulateSteps:
         node: Node,
         name: str,
         kind: Any,
-        ask: Callable[[Request, Callable[[Answer], None]], None],
+        ask: Ask,
+        control: RunControl,
         result: Any,
     ) -> None:
         self._node = node
         self._kind = kind
         self._ask = ask
+        self._control = control
         self._result = result
+        #: The requests to the run so far, when the goal asked for its last step.
+        self._orders = 0
         #: Whether a goal goes on.
         self.busy = False
         assert isinstance(node, LastingNode)
@@ -54,11 +59,16 @@ class SimulateSteps:
             cancel=lambda goal: CancelResponse.ACCEPT,
         )
 
+    @property
+    def steps(self) -> bool:
+        """Whether a goal goes on, and no other request has changed how the run goes on."""
+        return self.busy and self._orders == self._control.orders
+
     def _accept(self, goal: Any) -> Any:
         """A second goal would overtake the steps of the first one."""
         if self.busy:
             return GoalResponse.REJECT
-        self.busy = True
+        self.busy, self._orders = True, self._control.orders
         return GoalResponse.ACCEPT
 
     async def _execute(self, goal: Any) -> Any:
@@ -72,7 +82,8 @@ class SimulateSteps:
             if goal.is_cancel_requested:
                 goal.canceled()
                 return self._end(f"cancelled after {completed} of {steps} steps")
-            answer = await self._step()
+            overtaken = Answer(False, "overtaken by another request")
+            answer = await self._step() if self.steps else overtaken
             if not answer.success:
                 goal.abort()
                 return self._end(f"{answer.message} (after {completed} of {steps} steps)")
@@ -90,6 +101,7 @@ class SimulateSteps:
         # An executor that sleeps does not notice that a future is done; a callback of it wakes it.
         future.add_done_callback(lambda done: None)
         self._ask(Request(Command.STEP, 1), future.set_result)
+        self._orders = self._control.orders
         return future
 
     def _end(self, message: str) -> Any:

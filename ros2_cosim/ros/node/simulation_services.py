@@ -8,9 +8,10 @@ They are offered where that package is installed (version 2 of its definitions),
 ======================  ==================================================================
 GetSimulatorFeatures    what of the following there is
 GetSimulationState      playing, paused, stopped or quitting; stopped: it stands at its start, or is
-                        over
-SetSimulationState      playing: resume; paused: pause; stopped: begin anew, paused, where
-                        the run can; quitting: end the run in order
+                        over; what takes steps plays until it returns to its pause
+SetSimulationState      playing: resume; paused: pause, which ends steps; stopped: begin anew,
+                        paused, where the run can, answered when it has; quitting: end the run in
+                        order
 StepSimulation          so many steps of the clock; the run has to be paused
 SimulateSteps           the same as an action, with feedback, where the package has it
 ======================  ==================================================================
@@ -28,7 +29,8 @@ from rclpy.node import Node
 
 from ros2_cosim.core.realtime.run_control import Answer, Command, Request, RunControl
 from ros2_cosim.core.scene.entities import Offer
-from ros2_cosim.ros.node.deferred_service import deferred_service
+from ros2_cosim.ros.node.deferred_service import Ask, answered_when_done, deferred_service
+from ros2_cosim.ros.node.lasting_node import LastingNode
 from ros2_cosim.ros.node.simulate_steps import SimulateSteps
 
 #: The package, and where its services are offered.
@@ -47,7 +49,6 @@ _OF_SPAWNING = (
     *("ENTITY_STATE_SETTING", "SIMULATION_RESET_SPAWNED"),
 )
 
-Ask = Callable[[Request, Callable[[Answer], None]], None]
 Send = Callable[[], None]
 
 
@@ -78,7 +79,8 @@ class SimulationServices:
     ) -> None:
         from simulation_interfaces import msg, srv
 
-        self._ask = ask
+        assert isinstance(node, LastingNode)
+        self._ask = answered_when_done(node, ask)
         self._control = control
         self._result = msg.Result
         self._state = msg.SimulationState
@@ -96,18 +98,26 @@ class SimulationServices:
         #: Whether a run that stands at its start was asked to pause there.
         self._paused = False
         self._action = self._offer_action(node)
+        node.pay()
 
     @property
     def busy(self) -> bool:
         """Whether a goal of an action goes on."""
         return self._action is not None and self._action.busy
 
+    @property
+    def _steps(self) -> bool:
+        """Whether a goal of the action takes steps."""
+        return self._action is not None and self._action.steps
+
     def _offer_action(self, node: Node) -> SimulateSteps | None:
         try:
             from simulation_interfaces.action import SimulateSteps as Kind
         except ImportError:
             return None  # the package is older than the action
-        return SimulateSteps(node, f"{PREFIX}/simulate_steps", Kind, self._ask, self._result)
+        return SimulateSteps(
+            node, f"{PREFIX}/simulate_steps", Kind, self._ask, self._control, self._result
+        )
 
     def _get_features(self, asked: Any, response: Any, send: Send) -> None:
         kinds = self._features
@@ -145,7 +155,9 @@ class SimulationServices:
     def _set_state(self, asked: Any, response: Any, send: Send) -> None:
         wanted = asked.state.state
         kinds = self._state
-        if wanted == self._present():
+        # What takes steps plays already, but does not go on by itself.
+        goes_on = wanted == kinds.STATE_PLAYING and self._control.paused
+        if wanted == self._present() and not goes_on:
             self._finish(response, send, self._already)(Answer(True, "already in this state"))
             return
         commands = {
@@ -180,7 +192,7 @@ class SimulationServices:
             found = kinds.STATE_STOPPED
         elif control.stop_reason is not None:
             found = kinds.STATE_QUITTING
-        elif not control.paused:
+        elif not control.paused or control.stepping or self._steps:
             found = kinds.STATE_PLAYING
         else:
             stopped = control.limit == 0 and not self._paused
