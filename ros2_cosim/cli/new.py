@@ -35,7 +35,8 @@ def new(
         typer.Option(
             metavar="COMMAND",
             help="Begin with nodes: a command that starts one, or a launch file. Each is started "
-            "alone and looked at, and becomes a participant. May be given several times.",
+            "alone, looked at until nothing of it has changed for 4 s (30 s at most), and becomes "
+            "a participant. May be given several times.",
         ),
     ] = None,
     as_list: Annotated[bool, typer.Option("--list", help="List the scenario library.")] = False,

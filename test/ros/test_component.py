@@ -109,7 +109,8 @@ def test_components_of_one_process_are_loaded_anew_for_each_run(
         assert summary.repeatable, summary.not_repeatable_reason
         return summary.trace_sha256
 
-    shared = two(attach="/box", package="parts", executable="parts::Relay")
+    extra = ["use_intra_process_comms:=true"]
+    shared = two(attach="/box", package="parts", executable="parts::Relay", arguments=extra)
     expected = trace("programs", two(), "composed")
     program = prefix[0] / "lib" / "rclcpp_components" / "component_container"
     words = [str(program), "--ros-args", "-r", "__node:=box"]
@@ -120,7 +121,7 @@ def test_components_of_one_process_are_loaded_anew_for_each_run(
         finally:
             container.terminate()  # killed, it would leave its shared memory
         said = container.communicate()[0].splitlines()
-    assert said.count("loaded") == 4
+    assert said.count("loaded") == said.count("extra use_intra_process_comms True") == 4
     # What a container does not do in time at the end of a run it does at the start of the next one.
     assert said.count("unloaded") >= 2
 
@@ -128,13 +129,17 @@ def test_components_of_one_process_are_loaded_anew_for_each_run(
 def test_what_is_loaded_becomes_a_scenario_that_runs(
     environment: dict[str, str], tmp_path: Path
 ) -> None:
-    words = "ros2 run parts parts::Relay --ros-args -r __node:=one -r number:=/n -p share:=0.25"
+    words = (
+        "ros2 run parts parts::Relay use_intra_process_comms:=true --ros-args -r __node:=one "
+        "-r number:=/n -p share:=0.25"
+    )
     made = told(environment, tmp_path, "new", "seen", "--from-node", words)
     assert made.returncode == 0, made
     parts = yaml.safe_load((tmp_path / "seen.yaml").read_text())["participants"]
     parameters = parts["one_adapter"]["parameters"]
     assert parameters["executable"] == "parts::Relay"
     assert parameters["ros_parameters"] == {"share": 0.25}
+    assert parameters["arguments"] == ["use_intra_process_comms:=true"]
     assert parameters["inputs"] == {"n": "number"}
     out = tmp_path / "out"
     words_of_run = ("--shape", "composed", "--out", out, "--set", "duration=300ms")

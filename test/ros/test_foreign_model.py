@@ -99,5 +99,10 @@ def test_a_component_that_is_not_there_is_refused(
     if find_spec("composition_interfaces") is None:
         with pytest.raises(ConfigurationError, match="needs the package composition_interfaces"):
             check(package="parts", executable="parts::Back")
-    with pytest.raises(ValueError, match="a component has no arguments; allowed are remap"):
-        ForeignSettings(**component, arguments=["--ros-args"])
+    for wrong in ("--ros-args", "a:=", "a:=[", "a:={b: 1}x"):
+        with pytest.raises(ValueError, match="allowed for a component is NAME:=VALUE, an extra"):
+            ForeignSettings(**component, arguments=[wrong])
+    with pytest.raises(ValueError, match="allowed are a text, an integer"):
+        ForeignSettings(**component, arguments=["a:=[1, x]"])
+    extra = ForeignSettings(**component, arguments=["a:=true", "b:=[1, 2]", "c:=x:=y"])
+    assert extra.extra_arguments == {"a": True, "b": [1, 2], "c": "x:=y"}

@@ -8,6 +8,7 @@ import os
 import subprocess
 import sys
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -17,10 +18,17 @@ from support.isolation import drop_dds_settings
 from typer.testing import CliRunner
 
 from ros2_cosim.cli.main import app
+from ros2_cosim.core.messages.foreign import ForeignSettings
 from ros2_cosim.core.record.summary import read_summary
 
 pytest.importorskip("rclpy")
 pytest.importorskip("ros2_cosim.msg", reason="generated messages are not built")
+
+from rclpy.parameter import Parameter
+
+from ros2_cosim.ros.bringup import look
+from ros2_cosim.ros.foreign.command_words import settings_of
+from ros2_cosim.ros.programs import _launched
 
 RUNNER = CliRunner()
 
@@ -110,6 +118,86 @@ def generate_launch_description():
     assert "environment" not in parts["one_adapter"]["parameters"]
     changed = {"COLOUR": None, "MODEL": "burger"}
     assert parts["two_adapter"]["parameters"]["environment"] == changed
+
+
+LATE = """
+from rclpy import init, spin
+from rclpy.node import Node
+from std_msgs.msg import Float64
+
+class Late(Node):
+    def __init__(self):
+        super().__init__("late")
+        self.create_publisher(Float64, "first", 1)
+        self._timer = self.create_timer(2.5, self.add)
+
+    def add(self):
+        self.destroy_timer(self._timer)
+        self.create_publisher(Float64, "second", 1)
+
+init()
+spin(Late())
+"""
+
+
+def test_what_a_node_makes_later_is_seen() -> None:
+    Path("late.py").write_text(LATE)
+    made = cosim("new", "seen", "--from-node", "late.py")
+    assert made.exit_code == 0, made.output
+    parts = yaml.safe_load(Path("seen.yaml").read_text())["participants"]
+    assert parts["late_adapter"]["outputs"].keys() == {"first", "second"}
+
+
+def test_what_a_node_changes_for_too_long_is_noted(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(look, "_LONGEST_S", 1.0)
+    again = LATE.replace("self.destroy_timer(self._timer)", "names = list(self.publishers)")
+    again = again.replace('"second"', 'f"more{len(names)}"').replace("2.5", "0.4")
+    Path("late.py").write_text(again)
+    made = cosim("new", "seen", "--from-node", "late.py")
+    assert made.exit_code == 0, made.output
+    assert "it still changes after 1 s; it may have more" in made.output
+
+
+def test_a_launch_file_is_looked_at_until_its_timers_are_over() -> None:
+    pytest.importorskip("launch.actions", reason="needs a ROS 2 installation with launch")
+    Path("slow.launch.py").write_text(
+        f"""
+import sys
+from launch import LaunchDescription
+from launch.actions import ExecuteProcess, RegisterEventHandler, TimerAction
+from launch.event_handlers import OnProcessExit
+
+def generate_launch_description():
+    def node(name):
+        words = [sys.executable, "{scenarios.NODES / "relay_node.py"}"]
+        return ExecuteProcess(cmd=[*words, "--ros-args", "-r", "__node:=" + name])
+    first = node("one")
+    exits = OnProcessExit(target_action=first, on_exit=[node("never")])
+    second = TimerAction(period=4.0, actions=[node("two")])
+    return LaunchDescription([first, second, RegisterEventHandler(exits)])
+"""
+    )
+    made = cosim("new", "seen", "--from-node", "slow.launch.py")
+    assert made.exit_code == 0, made.output
+    parts = yaml.safe_load(Path("seen.yaml").read_text())["participants"]
+    assert {"one_adapter", "two_adapter"} <= parts.keys()
+    assert "OnProcessExit, for which a handler waits, did not come, so what it" in made.output
+
+
+def test_extra_arguments_of_a_component_are_kept() -> None:
+    parameter = Parameter("use_intra_process_comms", value=True).to_parameter_msg()
+    request = SimpleNamespace(
+        package_name="parts",
+        plugin_name="parts::Relay",
+        node_name="one",
+        node_namespace="",
+        remap_rules=[],
+        parameters=[],
+        extra_arguments=[parameter],
+    )
+    settings = settings_of(list(_launched._words(request)), "here")
+    assert settings["arguments"] == ["use_intra_process_comms:=true"]
+    assert ForeignSettings(**settings).extra_arguments == {"use_intra_process_comms": True}
 
 
 def test_a_running_node_is_compared_with_the_scenario(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -3,8 +3,10 @@
 """The parameters of a participant that is an unmodified ROS node (model ``foreign_node``)."""
 
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from typing import Annotated, Any, Final, Literal
 
+import yaml
 from pydantic import BeforeValidator, Field, field_validator, model_validator
 from typing_extensions import Self
 
@@ -145,7 +147,11 @@ class ForeignSettings(Section):
         description="whether the node is started elsewhere, which needs node_name; or the "
         "container that runs elsewhere and takes the component (`/container`)",
     )
-    arguments: tuple[str, ...] = Field((), description="plain arguments, before the ROS arguments")
+    arguments: tuple[str, ...] = Field(
+        (),
+        description="plain arguments, before the ROS arguments; of a component its extra arguments "
+        "(`use_intra_process_comms:=true`)",
+    )
     environment: dict[str, str | None] = Field(
         default_factory=dict, description="variables to set; null removes one"
     )
@@ -200,7 +206,9 @@ class ForeignSettings(Section):
         "period before it",
     )
     allow_topics: tuple[str, ...] = Field(
-        (), description="topics that the node may read beside its inputs"
+        (),
+        description="topics that the node may read beside its inputs; an input of it that is named "
+        "here, too, may be read later than from the start on",
     )
     allow_services: tuple[str, ...] = Field(
         (),
@@ -244,8 +252,8 @@ class ForeignSettings(Section):
             raise ValueError(f"found {found}; allowed is one of {', '.join(ways)}")
         if (self.package is None) != (self.executable is None):
             raise ValueError("package and executable go together")
-        if self.is_component and self.arguments:
-            raise ValueError("a component has no arguments; allowed are remap and ros_parameters")
+        if self.is_component:
+            flat_parameters(self.extra_arguments)
         if self.command is not None and not self.command:
             raise ValueError("command is empty")
         if self.attach is True and self.node_name is None and self.barrier != "none":
@@ -273,6 +281,24 @@ class ForeignSettings(Section):
     def exchanged(self) -> dict[str, ForeignService]:
         """Port -> service or action, of both directions."""
         return {**self.calls, **self.offers}
+
+    @property
+    def extra_arguments(self) -> dict[str, Any]:
+        """What the container of a component gets beside its parameters.
+
+        :raises ValueError: an argument has another form
+        """
+        found = {}
+        for given in self.arguments:
+            name, _, value = given.partition(":=")
+            with suppress(yaml.YAMLError):
+                found[name] = yaml.safe_load(value)
+            if not value or name not in found:
+                raise ValueError(
+                    f"arguments: found {given!r}; allowed for a component is NAME:=VALUE, an extra "
+                    "argument"
+                )
+        return found
 
     def full_name(self, participant: str) -> str:
         """The full name of the node in a run without a namespace."""

@@ -46,7 +46,11 @@ def scenario_of_nodes(name: str, commands: Sequence[str], directory: Path) -> tu
     left: list[str] = []
     owners: dict[str, str] = {}
     for command in commands:
-        for each in _started_by(command, directory):
+        started, unseen = _started_by(command, directory)
+        left += [
+            f"--from-node {command}: {text}, so what it starts then is not seen" for text in unseen
+        ]
+        for each in started:
             where = f"--from-node {shlex.join(each.words)}"
             data = settings_of(each.words, where)
             own = [n for n in each.environment if n in (_DOMAIN, *dds_settings(each.environment))]
@@ -59,6 +63,7 @@ def scenario_of_nodes(name: str, commands: Sequence[str], directory: Path) -> tu
                 left.append(f"{where}: not started in its directory, {each.directory}")
             settings = read_section(ForeignSettings, data, origin=where)
             seen = look_at(settings, directory, where)
+            left += [f"{where}: {seen.unseen}; it may have more"] if seen.unseen else []
             for node in seen.nodes:
                 if node.number > 1 or node.name in owners:
                     raise ConfigurationError(
@@ -85,8 +90,8 @@ class _Started(NamedTuple):
     directory: str | None = None
 
 
-def _started_by(command: str, directory: Path) -> list[_Started]:
-    """One node, or each one that a launch file starts."""
+def _started_by(command: str, directory: Path) -> tuple[list[_Started], list[str]]:
+    """One node, or each one that a launch file starts; and what was not waited for."""
     where = f"--from-node {command}"
     try:
         words = shlex.split(command)
@@ -94,7 +99,7 @@ def _started_by(command: str, directory: Path) -> list[_Started]:
         raise ConfigurationError(f"{where}: {error}; allowed is a command line") from None
     words = _without_launch(words, where)
     if not words or not words[0].endswith(_LAUNCH_FILES):
-        return [_Started(words)]
+        return [_Started(words)], []
     path = directory / words[0]
     if not path.is_file():
         raise ConfigurationError(f"{where}: there is no file {path}")
@@ -111,7 +116,9 @@ def _started_by(command: str, directory: Path) -> list[_Started]:
             )
         except subprocess.TimeoutExpired:
             raise ConfigurationError(f"{where}: does not end within {_LAUNCH_S:g} s") from None
-    found = [_Started(**json.loads(line)) for line in done.stdout.splitlines()]
+    told = [json.loads(line) for line in done.stdout.splitlines()]
+    unseen = [text for each in told for text in each.pop("unseen", ())]
+    found = [_Started(**each) for each in told if each]
     if not found or done.returncode:
         # What launch says of an error takes several lines; a traceback says it in the last one.
         _, by_launch, said = done.stderr.rpartition("[ERROR]")
@@ -119,7 +126,7 @@ def _started_by(command: str, directory: Path) -> list[_Started]:
         said = " ".join(said.split())
         what = "fails after it has started processes" if found else "starts no process"
         raise ConfigurationError(f"{where}: it {what}; launch says: {said}")
-    return found
+    return found, unseen
 
 
 def _without_launch(words: list[str], where: str) -> list[str]:

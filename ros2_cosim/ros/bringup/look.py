@@ -42,12 +42,14 @@ from ros2_cosim.ros.node.writers import data_qos, message_class
 
 #: A node appears within this wall time [s], or is refused.
 _PATIENCE_S = 30.0
-#: A graph that does not change for so long [s] is whole; a node reports timers when it spins,
-#: which a node that loads something for long does later.
+#: When the graph has not changed for so long [s], messages are counted for a while: it is whole if
+#: it does not change meanwhile. A node reports timers when it spins, which a node that loads
+#: something for long does later.
 _SETTLED_S = 1.5
+_WATCHED_S = 2.5
 _SPINS_S = 5.0
-#: For so long [s] its messages are counted.
-_WATCHED_S = 2.0
+#: After so long [s] from the first node on, it is taken as it is then.
+_LONGEST_S = 30.0
 _POLL_S = 0.05
 
 
@@ -122,40 +124,55 @@ class _Look:
         self._lead, self._patience = lead, patience
 
     def take(self) -> LookedAt:
-        """Wait until the nodes are there and whole, then count what they publish."""
+        """Wait until the nodes are there and whole, and count what they publish."""
         self._patience.begin(lambda: "a node of it")
-        nodes = self._settled()
-        for each in nodes:
-            if f"{each.name}/change_state" in each.offers:
-                life = ForeignLifecycle(
-                    self._node, each.name, "manage", self._patience, self.wait
-                )  # fmt: skip
+        self.wait(lambda: bool(seen_nodes(self._node)))
+        ends = monotonic() + _LONGEST_S
+        active: set[str] = set()
+        while True:
+            self._patience.begin(lambda: "its nodes, which come and go")
+            nodes = self._settled(ends)
+            managed = {each.name for each in nodes if f"{each.name}/change_state" in each.offers}
+            for name in sorted(managed - active):
+                life = ForeignLifecycle(self._node, name, "manage", self._patience, self.wait)
                 life.bring_up()
-                self._patience.begin(lambda: "its topics")
-                nodes = self._settled()
-        timers = None
-        if self._lead is not None and self._lead.introduced():
-            self._lead.begin(leads=False)
-            timers = tuple(self._lead.timers)
-        return LookedAt(tuple(nodes), timers, self._counted(nodes), _WATCHED_S)
+            if managed - active:
+                active |= managed
+                continue
+            timers = self._timers()
+            counts = self._counted(nodes)
+            unseen = "" if counts is not None else f"it still changes after {_LONGEST_S:g} s"
+            if not unseen or monotonic() > ends:
+                return LookedAt(tuple(nodes), timers, counts or {}, _WATCHED_S, unseen)
 
-    def _settled(self) -> list[SeenNode]:
-        """The nodes, when they have not changed for a while."""
+    def _timers(self) -> tuple[tuple[int, bool], ...] | None:
+        """Those of a program that can be led; None: they are not known."""
+        if self._lead is None or not self._lead.introduced():
+            return None
+        self._lead.begin(leads=False)
+        return tuple(self._lead.timers)
+
+    def _settled(self, ends: float) -> list[SeenNode]:
+        """The nodes, when they have not changed for a while, or at the end of the look."""
         found: list[SeenNode] = []
         since = began = monotonic()
         while True:
             now = monotonic()
             rest = now - since if found else 0.0
             told = self._lead is None or self._lead.introduced()
-            if rest > _SETTLED_S and (told or now - began > _SPINS_S):
+            if (rest > _SETTLED_S and (told or now - began > _SPINS_S)) or (found and now > ends):
                 return found
             self.wait(lambda: False, _POLL_S)
             if (seen := seen_nodes(self._node)) != found:
                 found, since = seen, monotonic()
 
-    def _counted(self, nodes: list[SeenNode]) -> Mapping[str, int]:
-        """Topic -> how many messages came on it; those of types that are not installed: none."""
+    def _counted(self, nodes: list[SeenNode]) -> Mapping[str, int] | None:
+        """Topic -> how many messages came on it; those of types that are not installed: none.
+
+        None: the nodes have changed meanwhile.
+        """
         counts: Counter[str] = Counter()
+        readers = []
         for end in {end for each in nodes for end in each.writes}:
             qos = data_qos(latched=end.latched)
             if not end.reliable:
@@ -164,9 +181,14 @@ class _Look:
                 kind = message_class(end.type_name)
             except ConfigurationError:
                 continue
-            self._node.create_subscription(kind, end.topic, _counter(counts, end.topic), qos)
-        self.wait(lambda: False, _WATCHED_S)
-        return counts
+            count = _counter(counts, end.topic)
+            readers.append(self._node.create_subscription(kind, end.topic, count, qos))
+        until = monotonic() + _WATCHED_S
+        while (is_same := seen_nodes(self._node) == nodes) and monotonic() < until:
+            self.wait(lambda: False, _POLL_S)
+        for reader in readers:
+            self._node.destroy_subscription(reader)
+        return counts if is_same else None
 
     def wait(self, condition: Callable[[], bool], seconds: float = inf) -> None:
         """Handle what arrives until a condition holds, or for so many seconds."""

@@ -78,10 +78,8 @@ class LoadedComponent:
             node_name=name,
             node_namespace=space,
             remap_rules=[f"{name}:={target}" for name, target in rules.items()],
-            parameters=[
-                Parameter(name, value=value).to_parameter_msg()
-                for name, value in node_parameters(settings).items()
-            ],
+            parameters=_parameters(node_parameters(settings)),
+            extra_arguments=_parameters(settings.extra_arguments),
         )
         patience.begin(lambda: f"an answer of the container at {self._place}/list_nodes")
         listed = answer_of(nodes, ListNodes.Request(), self._wait)
@@ -115,3 +113,7 @@ class LoadedComponent:
 
         future = self._unloading.call_async(UnloadNode.Request(unique_id=number))
         self._wait(future.done, seconds)
+
+
+def _parameters(values: Mapping[str, Any]) -> list[Any]:
+    return [Parameter(name, value=value).to_parameter_msg() for name, value in values.items()]

@@ -44,13 +44,14 @@ class LookedAt(NamedTuple):
 
     ``timers``: period [ns] of each, and whether it follows simulated time; None: they are not
     known. ``counts``: topic -> messages within ``seconds`` of wall time, in which it was given
-    nothing.
+    nothing. ``unseen``: why it may consist of more; empty: nothing has shown that.
     """
 
     nodes: tuple[SeenNode, ...]
     timers: tuple[tuple[int, bool], ...] | None
     counts: Mapping[str, int]
     seconds: float
+    unseen: str = ""
 
     @property
     def main(self) -> SeenNode:

@@ -58,6 +58,8 @@ class Container(Node):
         self._number += 1
         self.loaded[self._number] = node
         print("loaded", flush=True)
+        for extra in map(Parameter.from_parameter_msg, request.extra_arguments):
+            print("extra", extra.name, extra.value, flush=True)
         response.success = True
         response.full_node_name = node.get_fully_qualified_name()
         response.unique_id = self._number
