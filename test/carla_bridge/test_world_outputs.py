@@ -6,6 +6,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import pytest
 import yaml
 
 from ros2_cosim.core.run.request import RunRequest
@@ -15,12 +16,15 @@ from ros2_cosim.core.scenario.schema import make_scenario
 CONFIG = Path(__file__).resolve().parents[2] / "config"
 
 
-def test_a_scenario_with_one_vehicle_has_the_outputs_that_it_wants(tmp_path: Path) -> None:
+@pytest.mark.parametrize("port", ["odometry/leader", "collision"])
+def test_a_scenario_with_one_vehicle_has_the_outputs_that_it_wants(
+    tmp_path: Path, port: str
+) -> None:
     data = yaml.safe_load((CONFIG / "platoon.yaml").read_text(encoding="utf-8"))
     world, scene = data["participants"]["world"], data["scene"]
     del world["inputs"], world["parameters"]["dcp"]
-    world["outputs"] = {"odometry/leader": world["outputs"]["odometry/leader"]}
-    # It drives into the roadblock: the contact has no port.
+    world["outputs"] = {port: world["outputs"][port]}
+    # It drives into the roadblock: the contact has a port, or has none.
     driver = {"stop_gap": 0.5, "deceleration": 0.1}
     scene["vehicles"] = {"leader": {**scene["vehicles"]["leader"], "s": 960.0, "driver": driver}}
     scene["platoon"] = ["leader"]

@@ -112,7 +112,12 @@ class CarlaWorld(FullModel, EntityWorld):
         Port("place/{placed}", ODOMETRY, description="of what scene says is placed"),
     )
     output_ports = (
-        Port("odometry/{vehicle}", ODOMETRY, description="of each vehicle that is there"),
+        Port(
+            "odometry/{vehicle}",
+            ODOMETRY,
+            required=False,
+            description="of each vehicle that is there",
+        ),
         Port(
             "acceleration/{vehicle}",
             ACCELERATION,
@@ -272,7 +277,7 @@ class CarlaWorld(FullModel, EntityWorld):
         scene = _scene(context, parameters)
         self._messages = _sensor_messages(context, scene)
         told = [f"{LIGHT}{name}" for name in scene.lit] + [RED_LIGHTS] * scene.traffic_lights
-        told += [f"acceleration/{spec.name}" for spec in scene.present]
+        told += [f"{kind}/{v.name}" for v in scene.present for kind in ("odometry", "acceleration")]
         told += ["static_objects", "collision"]
         #: What the scene tells and the scenario has no port for.
         self._unheard = [port for port in told if port not in context.output_types]
