@@ -9,6 +9,7 @@ import socket
 import sys
 from itertools import groupby
 from pathlib import Path
+from typing import Any
 
 import pytest
 from support import gate_scenarios as scenarios
@@ -23,7 +24,7 @@ pytest.importorskip("rclpy")
 pytest.importorskip("ros2_cosim.msg", reason="generated messages are not built")
 
 from ros2_cosim.ros.foreign.foreign_lead import Lead
-from ros2_cosim.ros.foreign.led_program import Frames
+from ros2_cosim.ros.foreign.led_program import Frames, shutting_down_once
 
 RELAY = {"model": "support.gate_models:Relay"}
 
@@ -106,6 +107,48 @@ def test_a_program_says_what_its_nodes_tell_each_other_and_how_much_it_wrote() -
     lead.hear_out()
     assert lead.written == {"/out": 3}
     lead.close()
+
+
+class _LateContext:
+    """A context of rclpy that a signal shuts down just before the program does."""
+
+    def __init__(self, context: Any, *, is_down: bool) -> None:
+        self._context = context
+        self._looks = [True] if is_down else []
+
+    def come_late(self) -> None:
+        self._looks = [True]
+
+    def __enter__(self) -> None:
+        self._context.__enter__()
+
+    def __exit__(self, *found: object) -> None:
+        self._context.__exit__(*found)
+
+    def ok(self) -> bool:
+        return self._looks.pop() if self._looks else self._context.ok()
+
+    def shutdown(self) -> None:
+        self._context.shutdown()
+
+
+@pytest.mark.parametrize("is_down", [True, False])
+def test_a_signal_may_shut_down_what_a_program_shuts_down(is_down: bool) -> None:
+    from rclpy.context import Context
+
+    context = Context()
+    context.init()
+    if is_down:
+        vars(context)["_Context__context"].shutdown()
+    vars(context)["_Context__context"] = _LateContext(
+        vars(context)["_Context__context"], is_down=is_down
+    )
+    if is_down:
+        with pytest.raises(Exception, match="already called"):
+            Context.try_shutdown(context)
+        vars(context)["_Context__context"].come_late()
+    shutting_down_once(Context.try_shutdown)(context)
+    assert not context.ok()
 
 
 def test_frames_come_whole_and_in_order() -> None:

@@ -22,6 +22,8 @@ from typer.testing import CliRunner
 from ros2_cosim.cli.main import app
 from ros2_cosim.core.documents.installed import find_executable
 from ros2_cosim.core.kernel.errors import ConfigurationError, RunError
+from ros2_cosim.core.messages.catalogue import DEFAULT as CATALOGUE
+from ros2_cosim.core.record.bag_reader import read_bag
 from ros2_cosim.core.record.summary import Summary, read_summary
 from ros2_cosim.core.run.inproc import run_inproc
 from ros2_cosim.core.run.request import RunRequest
@@ -203,6 +205,34 @@ def test_undeclared_input_is_refused_unless_it_is_allowed(run):
         run(data, "composed")
     fold["parameters"]["allow_topics"] = ["/take"]
     assert run(data, "composed").repeatable
+
+
+@pytest.mark.parametrize(("kind", "past"), [("latched", [9.0, 10.0]), ("volatile", [])])
+def test_subscription_that_comes_late_gets_what_it_gets_in_ros(run, busy, tmp_path, kind, past):
+    tied = {"inputs": {"number": "number"}, "outputs": {"told": {"topic": "told", "expect": "any"}}}
+    late = scenarios.foreign(
+        "late_node.py",
+        node_name="late",
+        use_sim_time=True,
+        ros_parameters={"kind": kind},
+        allow_topics=["/number"],
+        **tied,
+    )
+    told = {"type": "std_msgs/msg/Float64MultiArray", "topic": "/told", "schedule": "sparse"}
+    late |= {"period": "50ms", "offset": "100ms", "activation": {"any": ["number"]}}
+    late |= {"inputs": {"number": "source.number"}, "outputs": {"told": told}}
+    parts = {"source": scenarios.source("/number", "10ms"), "late": late}
+    data = {"name": "late", "duration": SHORT, "participants": parts}
+    found = run(data, "composed")
+    codec = CATALOGUE.codec(told["type"])
+    bag = read_bag(tmp_path / "run0" / "bag")
+    lists = [list(codec.decode(m.data)[2].data) for m in bag if m.topic == "/told"]
+    # The first turn is at the clock's first time, before the first activation.
+    since = [[*map(float, range(n, n + 5))] for n in (11, 16, 21)]
+    assert lists == [[], [], [*past, *since[0]], *since[1:]]
+    busy()
+    again = run(data, "ros")
+    assert found.repeatable and (again.trace_sha256, again.repeatable) == (found.trace_sha256, True)
 
 
 def test_shape_without_ros_is_refused(run):

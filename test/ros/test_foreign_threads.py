@@ -7,11 +7,15 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
+import time
 from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from threading import Lock
 from types import SimpleNamespace
 
 import pytest
+from support.busy_machine import busy_machine
 
 from ros2_cosim.ros.foreign import foreign_threads
 from ros2_cosim.ros.foreign.foreign_threads import (
@@ -20,6 +24,7 @@ from ros2_cosim.ros.foreign.foreign_threads import (
     own_clockwork,
     process_of_endpoint,
     processes_of_session,
+    turn_at,
 )
 
 #: Answers each line, in its only thread or by another one of which it has several.
@@ -27,9 +32,12 @@ PROGRAM = """
 import sys
 from concurrent.futures import ThreadPoolExecutor
 pool = ThreadPoolExecutor(3)
+clocks = {"one\\n": ThreadPoolExecutor(1), "two\\n": ThreadPoolExecutor(1)}
 for line in sys.stdin:
     if sys.argv[1] == "several":
         pool.submit(len, line).result()
+    if line in clocks:
+        clocks[line].submit(len, line).result()
     print("done", flush=True)
 """
 #: How its only thread may wait: without a limit, and with one that never comes.
@@ -56,7 +64,7 @@ def child() -> Iterator[Child]:
 
     def start(kind: str) -> subprocess.Popen[str]:
         pipe = subprocess.PIPE
-        program = PROGRAM if kind in ("one", "several") else WAITING
+        program = PROGRAM if kind in ("one", "several", "clocks") else WAITING
         command = [sys.executable, "-c", program, kind]
         process = subprocess.Popen(
             command, stdin=pipe, stdout=pipe, text=True, start_new_session=True
@@ -78,14 +86,20 @@ def show(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Show:
     """Shows a thread of a process as the system shows it."""
 
     def written(
-        pid: int, thread: int, *, name: str = "node", turns: int = 0, call: str = ""
+        pid: int,
+        thread: int,
+        *,
+        name: str = "node",
+        turns: int = 0,
+        call: str = "",
+        state: str = "S (sleeping)",
     ) -> None:
         place = tmp_path / str(pid) / "task" / str(thread)
         place.mkdir(parents=True, exist_ok=True)
         (place / "comm").write_text(f"{name}\n")
         (place / "syscall").write_text(f"{call}\n")
         switches = f"voluntary_ctxt_switches:\t{turns}\nnonvoluntary_ctxt_switches:\t7\n"
-        (place / "status").write_text(f"Name:\t{name}\n{switches}")
+        (place / "status").write_text(f"Name:\t{name}\nState:\t{state}\n{switches}")
 
     monkeypatch.setattr(foreign_threads, "_PROC", tmp_path)
     (tmp_path / "uptime").write_text("1.0 1.0\n")
@@ -169,6 +183,83 @@ def test_the_first_activations_are_looked_at_and_later_each_tenth() -> None:
         watch.begin()
         looks += [number] if watch.looks else []
     assert looks == [*range(1, 21), 30, 40, 50]
+
+
+def test_what_runs_for_another_node_of_the_process_does_not_count(child: Child) -> None:
+    """Each adapter has the clock of its node set by a thread of its own, as rclcpp does."""
+    process = child("clocks")
+    assert process.stdin is not None and process.stdout is not None
+    lines = process.stdin, process.stdout
+    ask(process)
+    several: dict[str, int | None] = {}
+    said = Lock()
+
+    def activate(name: str) -> None:
+        watch = ThreadWatch([process.pid])
+        for time_ns in range(1, 40):
+            with turn_at([process.pid], lambda: None):
+                watch.begin()
+                watch.pause()
+                tell(name)
+                watch.resume()
+                tell("line")
+                watch.end(time_ns)
+        several[name] = watch.several_since()
+
+    def tell(line: str) -> None:
+        with said:  # one line and its answer
+            lines[0].write(f"{line}\n")
+            lines[0].flush()
+            assert lines[1].readline() == "done\n"
+
+    with ThreadPoolExecutor(2) as adapters, busy_machine():
+        list(adapters.map(activate, ("one", "two")))
+    assert several == {"one": None, "two": None}
+
+
+def test_the_turn_at_a_process_is_waited_for() -> None:
+    def stopped() -> None:
+        raise TimeoutError
+
+    with turn_at([1, 2], stopped):
+        with turn_at([3], stopped), pytest.raises(TimeoutError), turn_at([2, 4], stopped):
+            raise AssertionError
+        with turn_at([], stopped):
+            pass
+    with turn_at([2, 1], stopped):
+        pass
+
+
+def test_a_thread_on_its_way_to_rest_is_waited_for(
+    show: Show, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A busy machine gives it a processor for that in the activation."""
+    show(1, 1)
+    rests: list[int] = []
+    monkeypatch.setattr(
+        time, "sleep", lambda seconds: (rests.append(1), show(1, 2, turns=len(rests)))
+    )
+    watch = ThreadWatch([1])
+    for number in range(1, 10):
+        show(1, 2, turns=len(rests), state="R (running)")
+        watch.begin()
+        show(1, 1, turns=number)
+        watch.end(number)
+    assert len(rests) == 9
+    assert watch.several_since() is None
+
+
+def test_a_thread_that_never_rests_is_waited_for_once(
+    show: Show, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    rests: list[float] = []
+    monkeypatch.setattr(time, "sleep", rests.append)
+    show(1, 1, state="R (running)")
+    watch = ThreadWatch([1])
+    for number in range(1, 10):
+        watch.begin()
+        watch.end(number)
+    assert len(rests) == 500
 
 
 def test_what_runs_in_a_pause_does_not_count(child: Child) -> None:

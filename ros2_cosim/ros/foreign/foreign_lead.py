@@ -11,7 +11,7 @@ import json
 import socket
 import sys
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from math import inf
 from pathlib import Path
 from shutil import which
@@ -81,7 +81,11 @@ class Lead:
         return [(period_ns, follows) for period_ns, follows in self._account["timers"]]
 
     def fits(
-        self, node: str, reads: Mapping[str, tuple[str, bool]], writes: Mapping[str, ForeignWriting]
+        self,
+        node: str,
+        reads: Mapping[str, tuple[str, bool]],
+        writes: Mapping[str, ForeignWriting],
+        later: Collection[str] = (),
     ) -> bool:
         """Whether the node can be led: it has what is declared, and nothing calls back else.
 
@@ -90,6 +94,7 @@ class Lead:
         :param node: its full name
         :param reads: topic that it has to read -> type, and whether it may do so unreliably
         :param writes: topic that it has to write -> how
+        :param later: topics that it may read later
         """
         account = self._account
         read = {topic: ends for topic, *ends in account["reads"]}
@@ -97,10 +102,11 @@ class Lead:
         return (
             not account["hindrance"]
             and node in account["nodes"]
-            and read.keys() - self.inner.keys() <= reads.keys() <= read.keys()
+            and read.keys() - self.inner.keys() <= reads.keys() <= {*read, *later}
             and all(
                 read[topic][0] == kind and (read[topic][1] or unreliable)
                 for topic, (kind, unreliable) in reads.items()
+                if topic in read
             )
             and all(
                 (ends := written.get(topic, ()))
@@ -122,6 +128,11 @@ class Lead:
             for topic in {end[0] for end in reads} & written.keys() - set(COMMON)
         }
         return {topic: written[topic] for topic, each in sorted(fits.items()) if each}
+
+    @property
+    def read_types(self) -> dict[str, str]:
+        """Topic that the node reads, or has read -> its type."""
+        return {topic: kind for topic, kind, *_ in self._account["reads"]}
 
     def begin(self, *, leads: bool) -> None:
         """Lead the node from now on, or leave it alone."""
@@ -166,6 +177,8 @@ class Lead:
             return None
         self._account = document.get("account", self._account)
         self._asked |= document.get("asked", {})
+        if "come" in document:
+            self._account["reads"] += document["come"]
         if "ended" in document:
             self.written = dict(zip(self._outputs, document["ended"], strict=True))
             return None

@@ -13,6 +13,7 @@ from __future__ import annotations
 import time
 from collections import Counter
 from collections.abc import Mapping
+from contextlib import AbstractContextManager, nullcontext
 from functools import partial
 from typing import Any, NamedTuple
 
@@ -24,7 +25,7 @@ from ros2_cosim.core.kernel.time import format_ns
 from ros2_cosim.core.messages.bundles import items_of
 from ros2_cosim.core.messages.catalogue import DEFAULT as CATALOGUE
 from ros2_cosim.core.messages.cdr import WireCodec
-from ros2_cosim.core.messages.foreign import BUNDLE_TYPE, ForeignSettings
+from ros2_cosim.core.messages.foreign import BUNDLE_TYPE, ForeignSettings, full_topic
 from ros2_cosim.core.messages.namespaces import inside
 from ros2_cosim.core.messages.raw import CarrierCodec
 from ros2_cosim.core.messages.wiring import wire_codec
@@ -53,6 +54,7 @@ from ros2_cosim.ros.foreign.foreign_threads import (
     own_clockwork,
     processes_of_session,
     sleeps,
+    turn_at,
 )
 from ros2_cosim.ros.foreign.foreign_topics import ForeignTopics, ForeignWriting, gate_topic
 from ros2_cosim.ros.node.topics import CLOCK_TYPE
@@ -195,6 +197,9 @@ class ForeignNodeAdapter:
         self._called: list[str] = []
         #: When it was seen, and at which port, that the barrier does not hold.
         self._late: tuple[int, str] | None = None
+        #: The subscriptions of a node that is not led, and since when they are others.
+        self._readers: frozenset[bytes] = frozenset()
+        self._reads_anew: int | None = None
         #: Since when [ns], and where, another program publishes on a private topic.
         self._others: tuple[int, str] | None = None
         self._process: ForeignProcess | None = None
@@ -260,6 +265,7 @@ class ForeignNodeAdapter:
         # A goal takes few activations, each of which counts.
         watch = ThreadWatch(pids, 1, few=True) if self._exchanges else ThreadWatch(pids, later)
         self._watch, self._seen = watch, pids
+        self._readers = topics.readers()
 
     @property
     def _led(self) -> Lead | None:
@@ -285,16 +291,36 @@ class ForeignNodeAdapter:
         }
         if settings.use_sim_time:
             reads[topics.clock_topic] = CLOCK_TYPE, True
-        fits = not self._exchanges and lead.fits(self._node_name, reads, topics.writes)
+        later = [*map(topics.input_topic, self._read_later)]
+        fits = not self._exchanges and lead.fits(self._node_name, reads, topics.writes, later)
         lead.begin(leads=fits and not has_loaded(self._pids(), CLOCK_THREAD_LIBRARY))
         return lead.leads
+
+    @property
+    def _read_later(self) -> list[str]:
+        """Inputs that the node may read later: their topics are those that it may read anyway."""
+        settings = self._settings
+        name = settings.full_name(self._name)
+        return [
+            port
+            for port, tied in settings.inputs.items()
+            if port in self._codecs and full_topic(tied.topic, name) in settings.allow_topics
+        ]
 
     def _greet(self) -> None:
         self._patience.begin(lambda: f"an answer of {self._node_name}/get_parameters")
         self._topics.greet()
 
     def _missing(self) -> str:
-        return ", ".join(self._not_found()) or self._node_name
+        missing = self._not_found()
+        hint = ""
+        if (
+            self._may_lead
+            and missing
+            and all(each.startswith("a subscription") for each in missing)
+        ):
+            hint = " (allow_topics names the topic of one that is made later)"
+        return (", ".join(missing) or self._node_name) + hint
 
     def _not_found(self) -> list[str]:
         offered = [each.missing() for each in self._exchanges.values() if each.is_offered]
@@ -359,10 +385,20 @@ class ForeignNodeAdapter:
         :raises ParticipantError: the node died, is silent, or publishes what is not expected
         """
         try:
-            return {} if self._is_over else self._activate(step)
+            if self._is_over:
+                return {}
+            with self._turn():
+                return self._activate(step)
         except NodeEndedError:
             self._is_over = True
             return self._last_sent(step.time)
+
+    def _turn(self) -> AbstractContextManager[None]:
+        """The only one to have the node's process do something, if it may have other nodes, too."""
+        if self._process is not None:
+            return nullcontext()
+        self._patience.begin(lambda: f"the other nodes in the process of {self._node_name}")
+        return turn_at(self._seen, self._patience.check)
 
     def _activate(self, step: Step) -> Mapping[str, Any]:
         started = time.perf_counter_ns()
@@ -487,6 +523,8 @@ class ForeignNodeAdapter:
         others = [port.settings.topic for port in self._outputs if port.has_others]
         if self._watch.looks:
             others.append(self._topics.strangers())
+            if self._led is None and self._reads_anew is None:
+                self._reads_anew = now if self._topics.readers() != self._readers else None
         other = next(filter(None, others), "")
         if other and self._others is None:
             self._others = now, other
@@ -505,6 +543,7 @@ class ForeignNodeAdapter:
         if self._led is not None:
             if self._process is not None and self._process.ended() is None:
                 self._led.step([])
+            self._check_read_later(self._led)
         elif self._barrier and (self._process is None or self._process.ended() is None):
             # What the node publishes when it has answered is here with the answer to the next one.
             self._pass_barrier()
@@ -514,6 +553,10 @@ class ForeignNodeAdapter:
             self._topics.wait_until(lambda: False, _REST_S)
         for port in self._outputs:
             port.refuse_more()
+            if port.left_out:
+                place = f"participant '{self._name}': output '{port.name}'"
+                told = f"{port.left_out} messages were followed by others in their activations"
+                print(f"{place}: {told}, and were not sent on", flush=True)
         for each in self._exchanges.values():
             if not each.has_sent and (missing := each.missing()):
                 self._patience.fail(f"the node never had {', '.join(missing)}")
@@ -522,6 +565,22 @@ class ForeignNodeAdapter:
         self._look_around()
         if self._settings.attach:
             self._lifecycle.bring_down()
+
+    def _check_read_later(self, led: Lead) -> None:
+        """Say which inputs were never read.
+
+        :raises ParticipantError: one was read as another type
+        """
+        types = led.read_types
+        for port in self._read_later:
+            found, wanted = (
+                types.get(self._topics.input_topic(port)),
+                codec_type(self._codecs[port]),
+            )
+            if found is None:
+                print(f"participant '{self._name}': the node never read input '{port}'", flush=True)
+            elif found != wanted:
+                self._patience.fail(f"input '{port}': the node reads {found}; allowed is {wanted}")
 
     def not_repeatable(self) -> tuple[int, str] | None:
         """Since when [ns of simulated time] and why another run may differ; None: it does not."""
@@ -534,6 +593,11 @@ class ForeignNodeAdapter:
         if self._others is not None:
             time_ns, topic = self._others
             return time_ns, f"more than one program publishes on {topic}, in whatever order"
+        if self._reads_anew is not None:
+            return self._reads_anew, (
+                f"{node} has made or given up subscriptions of its inputs: which messages they get "
+                "depends on how soon they are found"
+            )
         for kind, place in (self._lead.asked if self._lead else {}).items():
             if kind not in self._settings.allow_reads:
                 return 0, (
@@ -675,7 +739,13 @@ class ForeignNodeAdapter:
         self._pass_barrier(looks=2, last=last)
 
     def _pass_barrier(self, looks: int = 1, *, last: bool = False) -> None:
-        self._patience.begin(lambda: f"an answer of {self._node_name}/get_parameters (is it busy?)")
+        self._patience.begin(
+            lambda: (
+                f"an answer of {self._node_name}/get_parameters (is it busy, or does a callback "
+                "wait for another one? Then it needs barrier: parameters, and its parameter "
+                "services another callback group than that one)"
+            )
+        )
         self._topics.barrier(looks, last=last)
 
 

@@ -42,6 +42,8 @@ class CheckedOutput:
         self.came_late = False
         #: Whether others publish there, too: the numbers of one publisher follow each other.
         self.has_others = False
+        #: Messages that were not sent on, where any number may come and the last one is sent.
+        self.left_out = 0
         self._sent = False
         #: Of the last message; 0: none has come this way.
         self.number = 0
@@ -112,6 +114,7 @@ class CheckedOutput:
             )
         if not taken:
             return None
+        self.left_out += found - 1 if allowed == "any" else 0
         if self._is_spent:
             self._patience.fail(
                 f"a second message came on {self._place}, which is declared to be sent once"

@@ -6,15 +6,21 @@ The barrier shows that the callbacks of one thread have returned. Of a node with
 executor, or with its own threads, it shows nothing, and the node need not say what it is. The
 system counts for each thread how often it has been given a processor: of a node that runs its
 callbacks one after the other one thread runs during an activation, and those of the middleware.
+
+Of a process with several nodes, such as a container, each node is a participant. What the threads
+of one do for their own adapter must not count for another: the adapters take turns
+(:func:`turn_at`), and what is still on its way to rest when a turn begins is waited for.
 """
 
 from __future__ import annotations
 
 import os
 import re
+import socket
 import time
-from collections.abc import Callable, Iterable
-from contextlib import suppress
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import ExitStack, contextmanager, suppress
+from errno import EADDRINUSE
 from pathlib import Path
 from typing import Final
 
@@ -30,6 +36,8 @@ _ZENOH = re.compile(r"(acc|app|net|rx|tx)-[0-9]+")
 #: some tenths of a millisecond.
 _FIRST_LOOKS = 20
 LATER_LOOKS = 10
+#: In the status of a thread that runs, or waits for a processor.
+_RUNS = "\nState:\tR"
 #: A thread of the middleware that has no name follows changes of the ROS graph: it may run in a
 #: few activations, least of all in half of them.
 _LEAST_LOOKS = 3
@@ -37,6 +45,10 @@ _LEAST_LOOKS = 3
 #: the last one, never is.
 _LOOKS_AT_REST = 5_000
 _LOOK_AGAIN_S = 0.0002
+#: The same before an activation is looked at; a thread that computes for longer counts.
+_LOOKS_FOR_REST = 500
+#: The owner of this abstract name has the turn at a process; no file is left of it.
+_TURN = "\0ros2_cosim-turn-{}"
 #: A wait without an end, as the kernel shows its limit: no pointer to one, or -1 ms.
 _NO_POINTER = ("0x0",)
 _NO_NUMBER = ("0xffffffff", "0xffffffffffffffff")
@@ -89,6 +101,8 @@ class ThreadWatch:
         self._several = 0
         self._first_ns: int | None = None
         self._before: dict[tuple[int, str], int] = {}
+        #: Whether a thread was seen that does not come to rest: nothing waits for it again.
+        self._restless = False
         #: The threads that have been seen to run in this activation.
         self._ran: set[tuple[int, str]] = set()
         self._looking = False
@@ -116,9 +130,20 @@ class ThreadWatch:
             self._ran |= self._since()
 
     def resume(self) -> None:
-        """What runs from now on counts."""
-        if self._looking:
-            self._before = self._turns()
+        """What runs from now on counts.
+
+        A thread that has done its work, and has not gone to sleep yet, is waited for: a busy
+        machine may give it a processor for that much later.
+        """
+        if not self._looking:
+            return
+        for _ in range(_LOOKS_FOR_REST):
+            shown = self._statuses()
+            self._before = {place: _switches(status) for place, status in shown.items()}
+            if self._restless or not any(_RUNS in status for status in shown.values()):
+                return
+            time.sleep(_LOOK_AGAIN_S)
+        self._restless = True
 
     def end(self, time_ns: int, *, counts: bool = True) -> None:
         """The activation that has begun ends.
@@ -144,15 +169,38 @@ class ThreadWatch:
         return self._first_ns if enough else None
 
     def _since(self) -> set[tuple[int, str]]:
-        return {place for place, turns in self._turns().items() if turns != self._before.get(place)}
+        shown, before = self._statuses(), self._before
+        return {place for place, status in shown.items() if _switches(status) != before.get(place)}
 
-    def _turns(self) -> dict[tuple[int, str], int]:
-        """(process, thread) -> how often it has been given a processor."""
+    def _statuses(self) -> dict[tuple[int, str], str]:
+        """(process, thread) -> what the system says of it."""
         return {
-            (pid, thread): _switches(pid, thread)
+            (pid, thread): _shown(pid, "task", thread, "status")
             for pid in self._pids
             for thread in _own_threads(pid)
         }
+
+
+@contextmanager
+def turn_at(pids: Iterable[int], check: Callable[[], None]) -> Iterator[None]:
+    """Be the only adapter that has a process do something, among all on this machine.
+
+    :param pids: the processes; none: there is nothing to wait for
+    :param check: called while another one has the turn; what it raises ends the wait
+    """
+    with ExitStack() as held:
+        for pid in sorted(pids):
+            name = held.enter_context(socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM))
+            while True:
+                try:
+                    name.bind(_TURN.format(pid))
+                    break
+                except OSError as error:
+                    if error.errno != EADDRINUSE:
+                        raise
+                check()
+                time.sleep(_LOOK_AGAIN_S)
+        yield
 
 
 def processes_of_session(leader: int) -> list[int]:
@@ -272,7 +320,6 @@ def _name(pid: int, thread: str) -> str:
     return _shown(pid, "task", thread, "comm")
 
 
-def _switches(pid: int, thread: str) -> int:
+def _switches(status: str) -> int:
     """How often a thread has given its processor away, by itself or not."""
-    text = _shown(pid, "task", thread, "status")
-    return sum(int(line.split()[1]) for line in text.splitlines() if "ctxt_switches:" in line)
+    return sum(int(line.split()[1]) for line in status.splitlines() if "ctxt_switches:" in line)

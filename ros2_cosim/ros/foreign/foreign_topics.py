@@ -264,6 +264,14 @@ class ForeignTopics:
         # An endpoint is found before the name of its node: on a private topic it counts at once.
         return [info for info in endpoints if node_of(info) in (self.node_name, "")]
 
+    def readers(self) -> frozenset[bytes]:
+        """What the middleware calls the subscriptions by which the node reads its inputs."""
+        infos = self.node.get_subscriptions_info_by_topic
+        ends = [
+            end for port in self._writers for end in self._of_node(infos(self.input_topic(port)))
+        ]
+        return frozenset(bytes(end.endpoint_gid) for end in ends)
+
     def process(self) -> int | None:
         """The process that the node is in; None: it cannot be seen from here."""
         readers = self.node.get_subscriptions_info_by_topic

@@ -142,6 +142,12 @@ class Led:
         self._is_new = True
         self._hindrance = ""
         self._routes: dict[str, list[Callable[[bytes], None]]] = {}
+        #: Subscriptions that have been seen, by what they are to Python.
+        self._readers: dict[int, Any] = {}
+        #: Topic -> its last messages, for subscriptions that come later and want them.
+        self._kept: dict[str, deque[bytes]] = {}
+        #: What such a subscription is still to get.
+        self._late: deque[tuple[Callable[[bytes], None], bytes]] = deque()
         self._timers: list[Any] = []
         self._armed = Semaphore(0)
         self._patch()
@@ -304,12 +310,21 @@ class Led:
 
     def _deliver(self) -> None:
         """Call back for one message after the other, and for the timers that it makes due."""
-        while self._inner or self._blocks:
+        while self._late or self._inner or self._blocks:
+            if self._late:
+                deliver, data = self._late.popleft()
+                deliver(data)
+                self._call_timers()
+                continue
             if self._inner:
                 topic, data = self._inner.popleft()
             else:
                 place, _, _, data = self._blocks.popleft()
                 topic = self._inputs[place]
+            if topic not in self._routes:
+                self._kept.setdefault(topic, deque(maxlen=_KEPT))
+            if topic in self._kept:
+                self._kept[topic].append(data)
             for deliver in self._routes.get(topic, ()):
                 deliver(data)
             self._call_timers()
@@ -334,10 +349,26 @@ class Led:
         nodes = self._nodes = sorted(self._executor.get_nodes(), key=_full_name)
         self._hindrance = self._find_hindrance(nodes)
         self._timers = [timer for node in nodes for timer in node.timers]
-        self._routes = {}
-        for node in nodes:
-            for reader in node.subscriptions:
-                self._routes.setdefault(reader.topic_name, []).append(_way_to(reader))
+        before, self._routes = self._routes.keys(), {}
+        known, self._readers = self._readers, {}
+        wanted: set[str] = set()
+        for reader in [reader for node in nodes for reader in node.subscriptions]:
+            topic, way = reader.topic_name, _way_to(reader)
+            self._readers[id(reader)] = reader
+            self._routes.setdefault(topic, []).append(way)
+            if reader.qos_profile.durability.name == "TRANSIENT_LOCAL":
+                wanted.add(topic)
+                if id(reader) not in known:
+                    last = list(self._kept.get(topic, ()))[-reader.qos_profile.depth :]
+                    self._late.extend((way, data) for data in last)
+        # Where all readers want new messages only, nothing is kept for later ones.
+        for topic in wanted - self._kept.keys():
+            self._kept[topic] = deque(maxlen=_KEPT)
+        for topic in (self._kept.keys() & self._routes.keys()) - wanted:
+            del self._kept[topic]
+        if self._leads and (come := self._routes.keys() - before):
+            ends = [_end(each) for each in self._readers.values() if each.topic_name in come]
+            self._frames.send({"free": True, "come": ends})
 
     def _find_hindrance(self, nodes: Sequence[Any]) -> str:
         """Why the node cannot be led; empty: it can."""
@@ -402,6 +433,23 @@ def _one_at_a_time(executor: Any) -> Any:
     return one
 
 
+def shutting_down_once(try_shutdown: Callable[[Any], None]) -> Callable[[Any], None]:
+    """``Context.try_shutdown`` of rclpy for where a signal shuts the context down meanwhile.
+
+    It looks whether that has been done, and does it: with a middleware that takes its time for
+    it, both do it, and the second one fails.
+    """
+
+    def shut_down(context: Any) -> None:
+        try:
+            try_shutdown(context)
+        except Exception:  # a class of the middleware's binding
+            if context.ok():
+                raise
+
+    return shut_down
+
+
 def _end(end: Any) -> tuple[str, str, bool, bool]:
     """Topic and type of a subscription or a publisher, whether it is reliable, and latched."""
     kind, qos = end.msg_type, end.qos_profile
@@ -450,6 +498,8 @@ def main(arguments: list[str]) -> None:
         lambda kind, place: frames.send({"free": True, "asked": {kind: place}})
     ).hear()
     with suppress(ImportError):  # it does without rclpy
+        context = import_module("rclpy.context").Context
+        context.try_shutdown = shutting_down_once(context.try_shutdown)
         if given["outputs"] is not None:
             Led(frames, given["outputs"])
     if arguments[0] == "-m":
