@@ -34,9 +34,8 @@ def new(
         list[str] | None,
         typer.Option(
             metavar="COMMAND",
-            help="Begin with nodes: a command that starts one, or a launch file. Each is started "
-            "alone, looked at until nothing of it has changed for 4 s (30 s at most), and becomes "
-            "a participant. May be given several times.",
+            help="Begin with nodes: a command or a launch file. May be given several times. Each "
+            "runs alone until nothing changes for 4 s (30 s at most), and becomes a participant.",
         ),
     ] = None,
     as_list: Annotated[bool, typer.Option("--list", help="List the scenario library.")] = False,

@@ -136,6 +136,35 @@ def test_what_was_published_after_the_answer_came_late(
     assert checked.came_late is late
 
 
+@pytest.mark.parametrize(
+    ("settings", "latched", "sent"),
+    [
+        ({"expect": "any", "take": "last"}, True, [2.0, None, 3.0]),
+        ({"expect": "any", "take": "last"}, False, [None, None, 3.0]),
+        # One that the activation itself may send would be one too many.
+        ({"expect": "any"}, True, [None, None, 3.0]),
+    ],
+)
+def test_the_last_message_of_a_latched_topic_is_sent_by_the_first_activation(
+    make: Make, settings: dict[str, str], latched: bool, sent: list[float | None]
+) -> None:
+    checked, take = make("sparse", **settings)
+    second = CODEC.encode(0, 0, CATALOGUE.record(FLOAT)(2.0))
+    early = [ForeignMessage(FIRST, 1, BEGUN - 500), ForeignMessage(second, 2, BEGUN - 400)]
+    checked._received.extend(early)
+    checked.begin(latched=latched)
+    assert [take(), take(), take(3)] == sent
+    assert not checked.has_others and not checked.left_out
+
+
+def test_messages_that_others_follow_in_an_activation_are_counted(make: Make) -> None:
+    checked, take = make("sparse", expect="any", take="last")
+    assert [take(1, 2, 3), take(4), take(5, 6)] == [3.0, 4.0, 6.0]
+    assert checked.left_out == 3
+    declared, take = make(expect=2, take="last")
+    assert take(1, 2) == 2.0 and not declared.left_out
+
+
 @pytest.mark.parametrize("schedule", ["every", "once"])
 def test_what_came_while_the_node_started_is_dropped_but_of_a_port_that_sends_once(
     make: Make, schedule: str

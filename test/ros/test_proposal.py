@@ -77,6 +77,11 @@ def test_what_is_sent_once_to_late_readers_is_declared_so() -> None:
     parts, notes = written(looked(node("/a", writes=[latched]), counts={"/map": 1}))
     assert parts["a_adapter"]["outputs"]["map"]["schedule"] == "once"
     assert parts["a_adapter"]["period"] == "100ms" and "nothing activates it" in notes[0]
+    # As a node does that latches a static transform, and sends others by a timer.
+    both = node("/a", writes=[latched, end("/tf")])
+    parts, _ = written(looked(both, timers=[(10**9, True)], counts={"/map": 1, "/tf": 2}))
+    schedules = {port: each["schedule"] for port, each in parts["a_adapter"]["outputs"].items()}
+    assert schedules == {"map": "once", "tf": "sparse"}
 
 
 def test_remappings_of_the_command_are_those_of_its_ports() -> None:

@@ -130,6 +130,11 @@ class Lead:
         return {topic: written[topic] for topic, each in sorted(fits.items()) if each}
 
     @property
+    def latched(self) -> set[str]:
+        """Topics that the node writes to readers of any time."""
+        return {topic for topic, _, _, latched in self._account["writes"] if latched}
+
+    @property
     def read_types(self) -> dict[str, str]:
         """Topic that the node reads, or has read -> its type."""
         return {topic: kind for topic, kind, *_ in self._account["reads"]}

@@ -260,12 +260,25 @@ class ForeignNodeAdapter:
         if self._first_clock is not None:
             self._show_time(self._first_clock)
         for port in self._outputs:
-            port.begin()
+            port.begin(latched=self._is_latched(port))
         later = LATER_LOOKS if self._led is None else _LATER_LOOKS_LED
         # A goal takes few activations, each of which counts.
         watch = ThreadWatch(pids, 1, few=True) if self._exchanges else ThreadWatch(pids, later)
         self._watch, self._seen = watch, pids
         self._readers = topics.readers()
+
+    def _is_latched(self, port: CheckedOutput) -> bool:
+        """Whether a node that is led latches a topic; of another one, say that it does."""
+        topic = self._topics.output_topic(port.name)
+        if self._led is not None:
+            return topic in self._led.latched
+        if port.settings.expect == "any" and self._topics.latches(topic) and not port.sends_once:
+            print(
+                f"participant '{self._name}': output '{port.name}' is latched: what the node has "
+                "published before its first activation is not sent (schedule: once sends it)",
+                flush=True,
+            )
+        return False
 
     @property
     def _led(self) -> Lead | None:
@@ -293,7 +306,10 @@ class ForeignNodeAdapter:
             reads[topics.clock_topic] = CLOCK_TYPE, True
         later = [*map(topics.input_topic, self._read_later)]
         fits = not self._exchanges and lead.fits(self._node_name, reads, topics.writes, later)
-        lead.begin(leads=fits and not has_loaded(self._pids(), CLOCK_THREAD_LIBRARY))
+        leads = fits and not has_loaded(self._pids(), CLOCK_THREAD_LIBRARY)
+        if leads:
+            topics.forget()  # what has come in DDS so far the program tells now
+        lead.begin(leads=leads)
         return lead.leads
 
     @property

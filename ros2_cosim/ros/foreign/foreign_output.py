@@ -33,7 +33,8 @@ class CheckedOutput:
         self.name = port.name
         self.settings = settings
         self._codec = wire_codec(port)
-        self._once = port.schedule == "once"
+        #: Whether it sends one message in a run.
+        self.sends_once = port.schedule == "once"
         self._least_ns = port.latency.minimum_ns
         self._delay = port.latency.draw if isinstance(port.latency.draw, HeaderDelay) else None
         self._received = received
@@ -44,18 +45,29 @@ class CheckedOutput:
         self.has_others = False
         #: Messages that were not sent on, where any number may come and the last one is sent.
         self.left_out = 0
+        #: Of a message that was published before the first activation, and counts; 0: none was.
+        self._early = 0
         self._sent = False
         #: Of the last message; 0: none has come this way.
         self.number = 0
         self._stamp = NEVER
 
-    def begin(self) -> None:
+    def begin(self, *, latched: bool = False) -> None:
         """Drop what the node published while it started: it belongs to no activation.
 
-        A message of a port that sends once is kept.
+        A message of a port that sends once is kept, and the last one of a latched topic, which
+        readers would get that come now: the first activation sends it, or one that follows it.
+
+        :param latched: whether the topic is known to be latched
         """
-        if self._received and not self._once:
-            self.number = self._received[-1].number
+        if not self._received or self.sends_once:
+            return
+        self.number = self._received[-1].number
+        del self._received[:-1]
+        if latched and self.settings.expect == "any" and self.settings.take == "last":
+            self._early = self.number
+            self.number -= 1
+        else:
             self._received.clear()
 
     def is_complete(self) -> bool:
@@ -65,7 +77,7 @@ class CheckedOutput:
 
     @property
     def _is_spent(self) -> bool:
-        return self._once and self._sent
+        return self.sends_once and self._sent
 
     def has_come(self, number: int) -> bool:
         """Whether the node's message with a number is here."""
@@ -137,7 +149,8 @@ class CheckedOutput:
         if self.number and message.number <= self.number:
             self.has_others = True
         self.number = max(self.number, message.number)
-        if earliest is not None and message.published_ns < earliest and not self._once:
+        is_early = self.sends_once or message.number == self._early
+        if earliest is not None and message.published_ns < earliest and not is_early:
             self._patience.fail(
                 f"a message on {self._place} was published before this activation began: the node "
                 "publishes on its own account, or from several threads"

@@ -23,7 +23,13 @@ import rclpy
 from rclpy.duration import Duration
 from rclpy.impl.implementation_singleton import rclpy_implementation
 from rclpy.node import Node
-from rclpy.qos import QoSCompatibility, QoSProfile, ReliabilityPolicy, qos_check_compatible
+from rclpy.qos import (
+    DurabilityPolicy,
+    QoSCompatibility,
+    QoSProfile,
+    ReliabilityPolicy,
+    qos_check_compatible,
+)
 from rclpy.topic_endpoint_info import TopicEndpointInfo
 
 from ros2_cosim.core.kernel.time import SECOND
@@ -263,6 +269,12 @@ class ForeignTopics:
     def _of_node(self, endpoints: Iterable[TopicEndpointInfo]) -> list[TopicEndpointInfo]:
         # An endpoint is found before the name of its node: on a private topic it counts at once.
         return [info for info in endpoints if node_of(info) in (self.node_name, "")]
+
+    def latches(self, topic: str) -> bool:
+        """Whether the node writes a topic to readers of any time."""
+        ends = self._of_node(self.node.get_publishers_info_by_topic(topic))
+        latched = DurabilityPolicy.TRANSIENT_LOCAL
+        return any(end.qos_profile.durability == latched for end in ends)
 
     def readers(self) -> frozenset[bytes]:
         """What the middleware calls the subscriptions by which the node reads its inputs."""

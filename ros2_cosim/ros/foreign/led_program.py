@@ -361,7 +361,7 @@ class Led:
                 if id(reader) not in known:
                     last = list(self._kept.get(topic, ()))[-reader.qos_profile.depth :]
                     self._late.extend((way, data) for data in last)
-        # Where all readers want new messages only, nothing is kept for later ones.
+        # The readers of these topics want new messages only, as later ones will.
         for topic in wanted - self._kept.keys():
             self._kept[topic] = deque(maxlen=_KEPT)
         for topic in (self._kept.keys() & self._routes.keys()) - wanted:

@@ -192,7 +192,7 @@ def _participant(
         end = seen.writes[topic]
         outputs[port] = {"type": end.type_name, "topic": topic}
         tied[port] = {"topic": _source_name(each, topic)}
-        if end.latched and seen.counts.get(topic) == 1 and not seen.period_ns:
+        if end.latched and seen.counts.get(topic) == 1:
             outputs[port]["schedule"] = "once"
         elif topic not in each.between or seen.timers is not None:
             outputs[port]["schedule"] = "sparse"
