@@ -11,7 +11,7 @@ import time
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
-from threading import Lock
+from threading import Event, Lock
 from types import SimpleNamespace
 
 import pytest
@@ -34,7 +34,7 @@ from concurrent.futures import ThreadPoolExecutor
 pool = ThreadPoolExecutor(3)
 clocks = {"one\\n": ThreadPoolExecutor(1), "two\\n": ThreadPoolExecutor(1)}
 for line in sys.stdin:
-    if sys.argv[1] == "several":
+    if sys.argv[1] == "several" or line == "pooled\\n":
         pool.submit(len, line).result()
     if line in clocks:
         clocks[line].submit(len, line).result()
@@ -185,26 +185,34 @@ def test_the_first_activations_are_looked_at_and_later_each_tenth() -> None:
     assert looks == [*range(1, 21), 30, 40, 50]
 
 
-def test_what_runs_for_another_node_of_the_process_does_not_count(child: Child) -> None:
+@pytest.mark.parametrize(("work", "in_several"), [("line", False), ("pooled", True)])
+def test_what_runs_for_another_node_of_the_process_does_not_count(
+    child: Child, work: str, in_several: bool
+) -> None:
     """Each adapter has the clock of its node set by a thread of its own, as rclcpp does."""
     process = child("clocks")
     assert process.stdin is not None and process.stdout is not None
     lines = process.stdin, process.stdout
     ask(process)
-    several: dict[str, int | None] = {}
+    several: dict[str, bool] = {}
     said = Lock()
+    shown = {"one": Event(), "two": Event()}
 
-    def activate(name: str) -> None:
+    def activate(name: str, other: str) -> None:
         watch = ThreadWatch([process.pid])
-        for time_ns in range(1, 40):
+        for time_ns in range(1, 20):
             with turn_at([process.pid], lambda: None):
                 watch.begin()
                 watch.pause()
                 tell(name)
+                shown[name].set()
                 watch.resume()
-                tell("line")
+                tell(work)
+                # Were there no turns, the other one would have its clock set now.
+                shown[other].clear()
+                shown[other].wait(0.02)
                 watch.end(time_ns)
-        several[name] = watch.several_since()
+        several[name] = watch.several_since() is not None
 
     def tell(line: str) -> None:
         with said:  # one line and its answer
@@ -213,8 +221,8 @@ def test_what_runs_for_another_node_of_the_process_does_not_count(child: Child) 
             assert lines[1].readline() == "done\n"
 
     with ThreadPoolExecutor(2) as adapters, busy_machine():
-        list(adapters.map(activate, ("one", "two")))
-    assert several == {"one": None, "two": None}
+        list(adapters.map(activate, ("one", "two"), ("two", "one")))
+    assert several == {"one": in_several, "two": in_several}
 
 
 def test_the_turn_at_a_process_is_waited_for() -> None:
