@@ -243,10 +243,13 @@ def test_a_thread_on_its_way_to_rest_is_waited_for(
 ) -> None:
     """A busy machine gives it a processor for that in the activation."""
     show(1, 1)
-    rests: list[int] = []
-    monkeypatch.setattr(
-        time, "sleep", lambda seconds: (rests.append(1), show(1, 2, turns=len(rests)))
-    )
+    rests: list[float] = []
+
+    def rest(seconds: float) -> None:
+        rests.append(seconds)
+        show(1, 2, turns=len(rests))
+
+    monkeypatch.setattr(time, "sleep", rest)
     watch = ThreadWatch([1])
     for number in range(1, 10):
         show(1, 2, turns=len(rests), state="R (running)")
