@@ -283,25 +283,27 @@ def test_what_makes_a_run_differ_is_told_the_surest_first(adapt: Adapt) -> None:
     adapter._watch = watched  # type: ignore[assignment]
     adapter._called = ["/plan"]
     adapter._others = 3, "s"
+    adapter._reads_anew = 2
     adapter._acts = 5, "has a timer"
     adapter._late = 6, "sum"
     told = []
-    for name, none in (("_called", []), ("_others", None), ("since", None), ("_acts", None),
-                       ("_late", None), ("sees", True)):  # fmt: skip
+    for name, none in (("_called", []), ("_others", None), ("_reads_anew", None), ("since", None),
+                       ("_acts", None), ("_late", None), ("sees", True)):  # fmt: skip
         told.append(adapter.not_repeatable())
         setattr(adapter if name[0] == "_" else watched, name, none)
     assert adapter.not_repeatable() is None
     times, texts = zip(*filter(None, told), strict=True)
-    assert times == (0, 3, 4, 5, 6, 0)
+    assert times == (0, 3, 2, 4, 5, 6, 0)
     said = [
         "is a client of /plan",
         "on s,",
+        "subscriptions of its inputs",
         "in several threads",
         "has a timer",
         "'sum'",
         "watched",
     ]
-    assert [words in text for words, text in zip(said, texts, strict=True)] == [True] * 6
+    assert [words in text for words, text in zip(said, texts, strict=True)] == [True] * 7
     # Threads that are accepted count as little as what they may do.
     accepting = adapt(threads="accept")
     watched.since = 4
@@ -348,6 +350,25 @@ def test_a_silent_node_is_waited_for_less_long_than_the_clock_waits(
     opened.callback(adapter.close)
     assert adapter.patience_s == seconds
     assert adapter.activate(step(10, 1.5))["sum"].data == 1.5
+
+
+def test_a_subscription_that_the_node_makes_anew_may_miss_messages(
+    opened: ExitStack, adapt: Adapt, mine: Node
+) -> None:
+    opened.enter_context(served(mine))
+    adapter = adapt()
+    adapter.connect()
+    assert adapter.activate(step(10, 1.5))["sum"].data == 1.5
+    assert adapter.not_repeatable() is None
+    before = adapter._topics.readers()
+    assert len(before) == 1
+    mine.create_subscription(message_class(FLOAT), READ, lambda message: None, data_qos())
+    adapter._topics.wait_until(lambda: adapter._topics.readers() != before)
+    adapter.activate(step(20, 1.5))
+    found = adapter.not_repeatable()
+    assert found is not None and found[0] == 20
+    assert "has made or given up subscriptions of its inputs" in found[1]
+    adapter.finish()
 
 
 @pytest.mark.parametrize(("later", "since"), [((), 0), ((20, 30), 20)])
