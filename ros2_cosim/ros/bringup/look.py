@@ -150,8 +150,10 @@ class _Look:
         if self._lead is None or not self._lead.introduced():
             return None
         self._patience.begin(
-            lambda: "an answer of its executor: a callback waits for another one, perhaps; such a "
-            "node needs barrier: parameters, and a scenario that is written by hand"
+            lambda: (
+                "an answer of its executor: a callback waits for another one, perhaps; such a "
+                "node needs barrier: parameters, and a scenario that is written by hand"
+            )
         )
         self._lead.begin(leads=False)
         return tuple(self._lead.timers)
