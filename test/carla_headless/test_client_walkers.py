@@ -183,6 +183,34 @@ def test_a_walker_that_is_hit_moves_and_does_not_stop_a_car(world: Any) -> None:
     assert car.get_velocity().length() > 7.0
 
 
+def test_a_walker_under_a_car_dies_and_is_gone_after_ten_seconds(world: Any) -> None:
+    library = world.get_blueprint_library()
+    world.set_pedestrians_cross_factor(1.0)
+    lane = world.get_map().get_waypoint(carla.Location(60.0, 118.0, 8.0)).transform
+    walker = world.spawn_actor(library.find("walker.pedestrian.0005"), lane)
+    before = carla.Transform(lane.transform(carla.Location(-12.0, 0.0, 0.3)), lane.rotation)
+    car = world.spawn_actor(library.find("vehicle.tesla.model3"), before)
+    world.tick()
+    mind = world.spawn_actor(library.find("controller.ai.walker"), carla.Transform(), walker)
+    world.tick()
+    mind.start()
+    mind.go_to_location(world.get_random_location_from_navigation())
+    world.tick()
+    car.set_transform(carla.Transform(lane.transform(carla.Location(z=0.05)), lane.rotation))
+    for _ in range(4):
+        world.tick()
+    # The client's navigation leads it no longer.
+    there = [actor.id for actor in world.get_actors()]
+    assert walker.id in there and mind.id not in there
+    died = walker.get_location()
+    for _ in range(190):
+        world.tick()
+    assert walker.get_location() == died
+    for _ in range(20):
+        world.tick()
+    assert walker.id not in [actor.id for actor in world.get_actors()]
+
+
 def test_fifty_vehicles_of_the_traffic_manager_do_not_collide(client: Any, world: Any) -> None:
     # The longer drives with more seeds are in bench/carla_traffic.py.
     library = world.get_blueprint_library()

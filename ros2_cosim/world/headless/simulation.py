@@ -11,6 +11,7 @@ from dataclasses import dataclass
 
 from ros2_cosim.core.kernel.errors import CosimError
 from ros2_cosim.world.headless.actors import Actor
+from ros2_cosim.world.headless.after_life import AfterLife
 from ros2_cosim.world.headless.limits import DEFAULT_RATE_HZ
 from ros2_cosim.world.headless.maps import GENERATED_MAP, MapLibrary, full_name
 from ros2_cosim.world.headless.onlooker import Glances
@@ -112,6 +113,8 @@ class Simulation:
         self.glances = Glances(lambda: self.world, lambda: self.sensors, lambda: self.weather)
         #: What other programs than the client of a run change.
         self.outsiders = Outsiders()
+        #: Dead walkers.
+        self.after_life = AfterLife()
         #: Sensors that are published to ROS 2.
         self.ros = RosSensors()
         #: Cameras whose G-buffers a client has switched on.
@@ -207,6 +210,7 @@ class Simulation:
         """Advance the world by one step and publish it: snapshot first, then sensors."""
         world = self.world
         frame = world.tick()
+        self.after_life.step(world)
         if self.replayer is not None and not self.replayer.step(world.step_s):
             self.stop_replayer(keep=True)
         if self.recorder is not None:

@@ -62,11 +62,6 @@ class WalkerActor(Actor):
         x, y, z = pose.location
         self.place(pose._replace(location=Vector(x, y, max(z, self._lowest(x, y, z)))))
 
-    @property
-    def invincible(self) -> bool:
-        """Whether a vehicle cannot kill it."""
-        return self.attribute("is_invincible") == "true"
-
     def box(self) -> OrientedBox:
         """Box in the map frame of the roads: its middle is the walker's origin."""
         if self._box is None:

@@ -57,9 +57,7 @@ def _take_pose(simulation: Simulation, actor: int) -> None:
 
 @_method("set_actor_dead", NONE, u32)
 def _dead(simulation: Simulation, actor: int) -> None:
-    walker = simulation.world.require_walker(actor)
-    if not walker.invincible:
-        walker.alive = False
+    simulation.after_life.begin(simulation.world, actor)
 
 
 TABLE.methods(
