@@ -24,7 +24,6 @@ SERVER, MANAGER = "server", "manager"
 _TOLD: Final = (0.3, 3.8)
 #: A light may be red for so long when a front crosses its line [s].
 _LATE: Final = 0.1
-_STANDING: Final = 0.1  # m/s
 _HISTORY_S: Final = 3.0
 _CELL: Final = 30.0  # m
 #: A place that is so far from where the speed leads has jumped [m].
@@ -35,12 +34,15 @@ _WEAKEST_BRAKES: Final = 4.0
 #: After a contact accelerations do not count for so long, and the same pair is one contact [s].
 _SHAKEN_S: Final = 5.0
 #: The bend that a vehicle drives follows its steering after at most this time [s]; this factor
-#: allows for more. While it turns in, its middle moves sideways by this share of half its length.
+#: allows for more. While it turns in, or brakes in a bend, its middle moves sideways by this share
+#: of half its length.
 _STEERING_S, _STEERED, _LEVER = 0.6, 1.2, 0.6
 #: Steps above the limit that are not further apart are one bend [s].
 _BEND_S: Final = 0.5
 LATERAL_LIMIT: Final = 6.0
 """Lateral acceleration that traffic is to keep below [m/s^2]."""
+STANDING: Final = 0.1
+"""What is slower stands [m/s]."""
 
 
 class Line(NamedTuple):
@@ -116,16 +118,16 @@ class _Bend(NamedTuple):
     last: float
     fault: str
     across: float
+    when: float
     worst: Sample
 
-    def event(self, lane: Callable[[Sample], float]) -> Event:
+    def event(self, explain: Callable[[float, Sample], str]) -> Event:
         """It is over."""
         sample = self.worst
-        speed, bend = sample.speed(), abs(lane(sample))
         why = (
-            f"up to {self.across:.1f} m/s^2 for {self.last - self.began:.2f} s, at {speed:.1f} m/s "
-            f"where the lane needs {speed * speed * bend:.1f}, steering for {abs(sample.bend):.2f} "
-            "1/m"
+            f"up to {self.across:.1f} m/s^2 for {self.last - self.began:.2f} s, at "
+            f"{sample.speed():.1f} m/s, steering for {abs(sample.bend):.2f} 1/m"
+            f"{explain(self.when, sample)}"
         )
         return Event("bend", self.began, (sample.id,), (sample.x, sample.y), self.fault, why)
 
@@ -146,12 +148,12 @@ class Watch:
         lines: Iterable[Line],
         step_s: float,
         longest_s: float,
-        lane: Callable[[Sample], float] = lambda _: 0.0,
+        explain: Callable[[float, Sample], str] = lambda now, sample: "",
     ) -> None:
         """Begin.
 
         :param longest_s: a stand that takes longer is an event
-        :param lane: curvature of the lane that a vehicle is on [1/m]
+        :param explain: what else there is to say of a bend, by its time and its fastest moment
         """
         self.events: list[Event] = []
         self.wrong = 0
@@ -160,7 +162,7 @@ class Watch:
         self.lateral: dict[int, float] = {}
         self.worst: dict[int, Sample] = {}
         self.odd: list[tuple[float, Sample, int]] = []
-        self._step_s, self._longest_s, self._lane = step_s, longest_s, lane
+        self._step_s, self._longest_s, self._explain = step_s, longest_s, explain
         self._bends: dict[int, _Bend] = {}
         self._cells: dict[tuple[int, int], list[Line]] = defaultdict(list)
         for line in lines:
@@ -189,7 +191,7 @@ class Watch:
             past.append(sample)
             self._feel(now, past)
             if sample.id in self._bends and now - self._bends[sample.id].last > _BEND_S:
-                self.events.append(self._bends.pop(sample.id).event(self._lane))
+                self.events.append(self._bends.pop(sample.id).event(self._explain))
         for gone in self._past.keys() - seen:
             self._removed(now, self._past.pop(gone))
 
@@ -207,7 +209,7 @@ class Watch:
         for past in self._past.values():
             self._judge_stand(now, past[-1], "at the end")
         for bend in self._bends.values():
-            self.events.append(bend.event(self._lane))
+            self.events.append(bend.event(self._explain))
         self._bends.clear()
 
     def _look_at_lights(
@@ -239,7 +241,7 @@ class Watch:
                     )
 
     def _stand(self, now: float, sample: Sample) -> None:
-        if sample.speed() < _STANDING:
+        if sample.speed() < STANDING:
             self._stands.setdefault(sample.id, now)
         elif sample.id in self._stands:
             self._judge_stand(now, sample, "then it went on")
@@ -273,8 +275,9 @@ class Watch:
             seen = (*last, sample)
             bend = max(abs(other.bend) for other in seen)
             turn = max((abs(b.bend - a.bend) for a, b in pairwise(seen)), default=0.0)
-            lever = _LEVER * sample.half_length / self._step_s
-            meant = (bend * sample.speed() + lever * turn) * sample.speed()
+            lever = _LEVER * sample.half_length
+            speed, changing = sample.speed(), hypot(sample.ax, sample.ay)
+            meant = (bend * speed + lever * turn / self._step_s) * speed + lever * bend * changing
             fault = SERVER if across > _STEERED * meant + 1.0 else MANAGER
             self.too_lateral[fault] += 1
             self._bend(now, sample, across, fault)
@@ -282,12 +285,13 @@ class Watch:
             self.lateral[sample.id], self.worst[sample.id] = across, sample
 
     def _bend(self, now: float, sample: Sample, across: float, fault: str) -> None:
-        """One more step above the limit."""
+        """One more step above the limit, which was some steps ago."""
+        when = now - _PUSHED * self._step_s
         bend = self._bends.get(sample.id)
         if bend is None:
-            bend = _Bend(now, now, fault, across, sample)
+            bend = _Bend(now, now, fault, across, when, sample)
         if across > bend.across:
-            bend = bend._replace(across=across, worst=sample)
+            bend = bend._replace(across=across, when=when, worst=sample)
         fault = SERVER if SERVER in (fault, bend.fault) else MANAGER
         self._bends[sample.id] = bend._replace(last=now, fault=fault)
 
