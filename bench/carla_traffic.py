@@ -98,7 +98,7 @@ class Town:
         return {light.get_opendrive_id(): light for light in found}
 
     def about(self) -> dict[str, Any]:
-        """Who drives, for a recording."""
+        """The traffic, for a recording."""
         return {
             "map": self.map.name.rpartition("/")[2],
             "points": len(self.map.get_spawn_points()),
@@ -113,7 +113,7 @@ class Town:
         }
 
     def look(self, vehicles: Numbers, walkers: Numbers) -> None:
-        """Fill the rows of a recording with what there is."""
+        """Fill the rows of a recording with the present state."""
         snapshot = self.world.get_snapshot()
         vehicles[:] = walkers[:] = np.nan
         for row, actor in zip(vehicles, self.vehicles, strict=True):

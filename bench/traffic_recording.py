@@ -2,9 +2,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """What a client has seen in a drive, step by step, in a folder: it can be judged without driving.
 
-The folder has ``drive.json`` (who drives), ``map.xodr``, and as float32 or bytes one row a step:
-``vehicles.f4``, ``walkers.f4``, ``lights.u1``; ``touches.txt`` has the contacts. Everything is as
-the client tells it: CARLA's frame, metres, degrees.
+The folder has ``drive.json`` (the traffic), ``map.xodr``, and as float32 or bytes one row a step:
+``vehicles.f4``, ``walkers.f4``, ``lights.u1``; ``touches.txt`` has the contacts. All values are
+the client's: CARLA's frame, metres, degrees.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 VEHICLE: Final = tuple(
     "x y z yaw vx vy vz ax ay az turn throttle brake steer at state limit".split()
 )
-"""The numbers of a vehicle; of one that is gone they are no numbers."""
+"""The numbers of a vehicle; NaN after it is gone."""
 WALKER: Final = ("x", "y", "z", "yaw", "vx", "vy")
 
 _ABOUT, _MAP, _TOUCHES = "drive.json", "map.xodr", "touches.txt"
@@ -48,7 +48,7 @@ class Recorder:
         self._step = 0
 
     def step(self, lights: Iterable[int], touches: Iterable[tuple[int, int]]) -> None:
-        """One step: what is in the rows, the states of all lights, and who has touched whom."""
+        """One step: what is in the rows, the states of all lights, and the contacts."""
         for data, file in zip((self.vehicles, self.walkers), self._files, strict=False):
             file.write(data.tobytes())
         self._files[-1].write(bytes(lights))
@@ -66,7 +66,7 @@ class Recorder:
 class Recording:
     """A drive from its folder.
 
-    :ivar about: who drives
+    :ivar about: the traffic
     :ivar vehicles: by step, vehicle and number; ``walkers``: the same
     :ivar lights: states, by step and light
     :ivar touches: by step

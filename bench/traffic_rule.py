@@ -73,7 +73,7 @@ class TurnRule:
     def wanted(
         self, way: Sequence[tuple[float, float, float]], here: int, yaw: float, speed: float
     ) -> Wanted | None:
-        """What the rule wants of a vehicle; None where its way cannot be told.
+        """What the rule wants of a vehicle; None if its lanes are unknown.
 
         :param way: its places around the moment, in steps of at most 5 m [m]
         :param here: where it is in that way
