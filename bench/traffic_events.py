@@ -172,6 +172,7 @@ class Watch:
         self._past: dict[int, deque[Sample]] = {}
         self._since: dict[int, tuple[int, float]] = {}
         self._stands: dict[int, float] = {}
+        self._saw_green: set[int] = set()  # while they stand
         self._shaken: dict[int, float] = {}
         self._pairs: dict[tuple[int, int], float] = {}
         self._lights: Mapping[int, int] = {}
@@ -243,16 +244,19 @@ class Watch:
     def _stand(self, now: float, sample: Sample) -> None:
         if sample.speed() < STANDING:
             self._stands.setdefault(sample.id, now)
+            if sample.at and sample.state == GREEN:
+                self._saw_green.add(sample.id)
         elif sample.id in self._stands:
             self._judge_stand(now, sample, "then it went on")
             del self._stands[sample.id]
+            self._saw_green.discard(sample.id)
 
     def _judge_stand(self, now: float, sample: Sample, end: str) -> None:
         began = self._stands.get(sample.id, now)
         if now - began <= self._longest_s and not end.startswith("removed"):
             return
         fault, why = MANAGER, "it braked"
-        if sample.at and sample.state != GREEN:
+        if sample.at and sample.state != GREEN and sample.id not in self._saw_green:
             fault, why = SERVER, "its light did not become green"
         elif sample.throttle > 0.2 and sample.brake == 0.0:
             fault, why = SERVER, f"it did not move at throttle {sample.throttle:.1f}"

@@ -73,6 +73,11 @@ def test_stands() -> None:
     assert (event.kind, event.fault) == ("stand", MANAGER)
     (event,) = _watch(_driving(0.0, RED, 1.0), 12.0).events
     assert (event.kind, event.fault) == ("stand", SERVER)
+    watch = Watch([], _STEP, 10.0)
+    for step in range(240):  # its light was green, but others stood before it
+        watch.step(step * _STEP, {}, [next(_driving(0.0, GREEN if step == 9 else RED, 1.0))])
+    watch.end(12.0)
+    assert [event.fault for event in watch.events] == [MANAGER]
     (event,) = _watch(_driving(0.0, None), 12.0).events
     assert event.fault == SERVER and "did not move" in event.why
     watch = Watch([], _STEP, 10.0)
