@@ -20,7 +20,7 @@ BUDGET = {
     "ros2_cosim": 145,
     "vds": 3_850,
     "world": 27_250,
-    "bench": 11_706,
+    "bench": 11_710,
     "buildtools": 2_245,
     "config": 37,
     "launch": 155,
