@@ -266,9 +266,8 @@ def test_a_ray_through_two_cars_meets_both_in_order() -> None:
     scene = bench.simulation.sensors.scene(bench.simulation.world)
     hits = all_between(scene, Vector(100.0, 5.25, 0.5), Vector(140.0, 5.25, 0.5))
     assert [hit.label for hit in hits] == [20, 14, 14]
-    assert [hit.location.x for hit in hits] == pytest.approx(
-        [105.0 - 0.18, 110.0 - 2.396, 120.0 - 2.396]
-    )
+    # A millimetre behind the surface.
+    assert [hit.location.x for hit in hits] == pytest.approx([104.821, 107.605, 117.605])
     assert [
         h.label for h in all_between(scene, Vector(110.0, 5.0, 5.0), Vector(110.0, 5.0, -5.0))
     ] == [14, ROADS]

@@ -12,6 +12,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from ros2_cosim.world.headless.actors import VehicleActor
 from ros2_cosim.world.headless.signals import LightActor, SignActor
 from ros2_cosim.world.headless.wire_types import Rotation, Transform, Vector, VehicleControl
 from ros2_cosim.world.headless.world import CallError, World
@@ -64,6 +65,26 @@ def test_never_are_two_controllers_open_at_once(actions: list[str]) -> None:
         assert sum(light.state != RED for light in lights.values()) <= 1
 
 
+def _in_lane(world: World, road: int, lane: int, s: float) -> Transform:
+    """A place in the middle of a lane."""
+    x, y, z, heading = world.network.lane_pose(road, lane, s)
+    return Transform(Vector(x, -y, z + 0.1), Rotation(yaw=-math.degrees(heading)))
+
+
+def _standing(world: World, pose: Transform) -> VehicleActor:
+    """A new vehicle with its hand brake on."""
+    vehicle = world.require_vehicle(world.spawn("vehicle.tesla.model3", pose).id)
+    world.apply_control(vehicle.id, VehicleControl(hand_brake=True))
+    return vehicle
+
+
+def _crossing(world: World, sign: SignActor) -> Transform:
+    """A place in the junction behind a sign, on a road from another arm."""
+    road = min(sign.crossed_by)
+    lane = world.network.lane_ids(road, 0.0, "driving")[0]
+    return _in_lane(world, road, lane, 0.5 * world.network.length(road))
+
+
 def _at(world: World, light: SignActor, back: float) -> Transform:
     """A place in a lane, some metres before the stop line of a light or stop sign."""
     key, pieces = next(
@@ -73,12 +94,8 @@ def _at(world: World, light: SignActor, back: float) -> Transform:
     )
     road_id, lane_id = key
     s = world.network.length(road_id) - back if lane_id < 0 else back
-    x, y, z, heading = world.network.lane_pose(road_id, lane_id, s)
     assert pieces
-    return Transform()._replace(
-        location=Transform().location._replace(x=x, y=-y, z=z + 0.1),
-        rotation=Transform().rotation._replace(yaw=-heading * 57.29577951308232),
-    )
+    return _in_lane(world, road_id, lane_id, s)
 
 
 @given(
@@ -156,31 +173,66 @@ def test_who_can_stop_is_told_of_no_light_as_it_leaves_green() -> None:
     assert told == [(light.id, GREEN)] * 2 + [None, (light.id, YELLOW), (light.id, RED)]
 
 
-def test_a_vehicle_at_a_stop_sign_is_told_red_without_a_light() -> None:
-    """So the traffic manager stops and lets one after the other into the junction."""
+def test_a_stop_sign_is_red_without_a_light_and_lets_pass_after_two_seconds() -> None:
+    """As in CARLA: red as soon as a vehicle is at the sign, green 2 s later if nobody crosses."""
     world = World(TOWN, 0.05)
     sign = next(actor for actor in world.signals.actors if actor.signal.type == STOP)
-    near = world.spawn("vehicle.tesla.model3", _at(world, sign, 3.0)).id
-    far = world.spawn("vehicle.tesla.model3", _at(world, sign, 12.0)).id
+    near = _standing(world, _at(world, sign, 3.0))
+    far = _standing(world, _at(world, sign, 12.0))
+    told = []
+    for _ in range(45):
+        world.tick()
+        told.append(near.at_light)
+        assert far.at_light is None
+    assert told == [(0, RED)] * 40 + [None] * 5
+
+
+def test_a_stop_sign_is_red_again_while_others_cross_and_counts_anew_for_the_next() -> None:
+    world = World(TOWN, 0.05)
+    sign = next(actor for actor in world.signals.actors if actor.signal.type == STOP)
+    near = _standing(world, _at(world, sign, 3.0))
+    told = []
+    for _ in range(41):
+        world.tick()
+    told.append(near.at_light)
+    crossing = world.spawn("vehicle.tesla.model3", _crossing(world, sign))
     world.tick()
-    assert world.require_vehicle(near).at_light == (0, RED)
-    assert world.require_vehicle(far).at_light is None
+    told.append(near.at_light)
+    world.destroy(crossing.id)
+    world.tick()
+    told.append(near.at_light)
+    for back in (60.0, 3.0):
+        near.place(_at(world, sign, back))
+        world.tick()
+        told.append(near.at_light)
+    assert told == [None, (0, RED), None, None, (0, RED)]
 
 
 def test_a_yield_sign_is_told_while_another_arm_s_vehicle_is_in_the_junction() -> None:
     world = World(TOWN, 0.05)
     sign = next(actor for actor in world.signals.actors if actor.signal.type == YIELD)
-    assert sign.crossed_by
-    near = world.require_vehicle(world.spawn("vehicle.tesla.model3", _at(world, sign, 3.0)).id)
+    near = _standing(world, _at(world, sign, 3.0))
     world.tick()
     assert near.at_light is None
-    road = min(sign.crossed_by)
-    lane = world.network.lane_ids(road, 0.0, "driving")[0]
-    x, y, z, heading = world.network.lane_pose(road, lane, 0.5 * world.network.length(road))
-    pose = Transform(Vector(x, -y, z), Rotation(yaw=-math.degrees(heading)))
-    world.spawn("vehicle.tesla.model3", pose)
+    world.spawn("vehicle.tesla.model3", _crossing(world, sign))
     world.tick()
     assert near.at_light == (0, RED)
+
+
+@pytest.mark.parametrize(("before", "told"), [(4.5, (0, RED)), (5.0, None)])
+def test_who_is_about_to_enter_a_junction_counts_at_its_yield_signs(
+    before: float, told: tuple[int, int] | None
+) -> None:
+    world = World(TOWN, 0.05)
+    sign = next(actor for actor in world.signals.actors if actor.signal.type == YIELD)
+    near = _standing(world, _at(world, sign, 3.0))
+    entered = world.signals._entered
+    road, lane = next(key for key, roads in entered.items() if roads & sign.crossed_by)
+    back = before + near.blueprint.extent.x
+    s = world.network.length(road) - back if lane < 0 else back
+    _standing(world, _in_lane(world, road, lane, s))
+    world.tick()
+    assert near.at_light == told
 
 
 def test_what_belongs_to_the_map_stays() -> None:

@@ -187,6 +187,8 @@ class VehicleActor(Actor):
         self.turned_looks: dict[int, float] = {}
         #: The traffic light that the vehicle is at and its state, for the snapshot; 0: a stop sign.
         self.at_light: tuple[int, int] | None = None
+        #: The stop sign that it is at, 0 without one, and since when [ns].
+        self.stops_at = 0, 0
         #: What the last record told beside the numbers, and how that is packed.
         self._told_control, self._told = self.control, (-1.0, 0, 0, 0)
         self._status = b""

@@ -4,10 +4,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from typing import Final
 
 from ros2_cosim.core.kernel.exactmath import degrees
+from ros2_cosim.core.kernel.time import SECOND
 from ros2_cosim.world.headless.actors import Actor, VehicleActor
 from ros2_cosim.world.headless.blueprints import Blueprint, traffic_blueprint
 from ros2_cosim.world.headless.body import VehicleBody
@@ -19,6 +20,7 @@ from ros2_cosim.world.headless.snapshot import (
 )
 from ros2_cosim.world.headless.wire_types import BoundingBox, Rotation, Transform, Vector
 from ros2_cosim.world.map import RoadNetwork, frames
+from ros2_cosim.world.map.junctions import JunctionConnection
 from ros2_cosim.world.map.signal_places import (
     SignalPlace,
     TriggerVolume,
@@ -36,6 +38,10 @@ _LATE, _STOP_BEFORE, _LIGHT_REACH = 0.1, 1.5, 4.5
 #: A front that is so far over the line has passed it [m].
 _PASSED = 0.5
 _LONGEST_REACH = 120.0  # m
+# As in CARLA (carla-simulator/carla 568f1e54, StopSignComponent.cpp): a stop sign is red for 2 s at
+# least, and vehicles before a junction count from three boxes of 0.45 lane widths on [m].
+_STOP_NS: Final = 2 * SECOND
+_ENTERS: Final = 4.7
 SIGN_SIZE: Final = 0.7
 """Width and height of signs whose map gives none [m]."""
 PLATE: Final = 0.04
@@ -49,8 +55,10 @@ class SignActor(Actor):
 
     #: Nearer to its line than this a vehicle's front is always told of it [m].
     reach = 0.0
-    #: It is obeyed while a vehicle is on one of these roads; None: always.
-    crossed_by: frozenset[int] | None = None
+    #: Every vehicle sees it red for so long [ns],
+    stop_ns = 0
+    #: and while another is on one of these roads, or just before them.
+    crossed_by: frozenset[int] = frozenset()
 
     def __init__(
         self, actor_id: int, blueprint: Blueprint, signal: Signal, pose: Transform
@@ -61,13 +69,14 @@ class SignActor(Actor):
         self.trigger = BoundingBox(actor_id=actor_id)
         self._packed: tuple[Numbers, bytes] | None = None
 
-    def holds(self, driven: frozenset[int]) -> bool:
-        """Whether it is obeyed while vehicles are on these roads."""
-        return self.crossed_by is None or not driven.isdisjoint(self.crossed_by)
+    def told(self, driven: frozenset[int], waited_ns: int) -> tuple[int, int] | None:
+        """The light that a vehicle there is at, 0 at a sign, and its state; None: it may pass.
 
-    def told(self) -> tuple[int, int]:
-        """The light that a vehicle there is at, and its state: at other signs none, but red."""
-        return 0, RED
+        :param driven: roads that vehicles are on, or enter next
+        :param waited_ns: how long the vehicle has been at the sign [ns]
+        """
+        is_red = waited_ns < self.stop_ns or not driven.isdisjoint(self.crossed_by)
+        return (0, RED) if is_red else None
 
     def stand(self) -> float:
         """Height of the plate's lower edge above the actor's place [m]."""
@@ -106,7 +115,7 @@ class LightActor(SignActor):
         self.light = light
         self._pole = light.group.lights.index(light)
 
-    def told(self) -> tuple[int, int]:
+    def told(self, driven: frozenset[int], waited_ns: int) -> tuple[int, int]:
         """The light that a vehicle there is at, and its state."""
         return self.id, self.light.state
 
@@ -148,8 +157,10 @@ class Signals:
         self.actors: list[SignActor] = []
         self._network = network
         lights, self.groups = network_lights(network)
-        #: Roads that vehicles are on.
-        self.driven: frozenset[int] = frozenset()
+        #: Roads that vehicles are on, or enter next.
+        self._driven: frozenset[int] = frozenset()
+        #: (road, lane) -> roads inside the junction that it leads into.
+        self._entered: dict[tuple[int, int], frozenset[int]] = {}
         #: (road, lane) -> pieces of it before a light or sign: low, high, way to the line.
         self._before: dict[tuple[int, int], list[tuple[float, float, float, SignActor]]] = {}
         self._by_light: dict[int, LightActor] = {}
@@ -166,8 +177,10 @@ class Signals:
                 self._by_light[id(light)] = actor
             else:
                 actor = SignActor(actor_id, blueprint, signal, pose)
-            if signal.type == YIELD:
+            if signal.type in (STOP, YIELD):
                 actor.crossed_by = frozenset(_crossed_by(network, lines))
+                actor.stop_ns = _STOP_NS if signal.type == STOP else 0
+                self._entered.update(_entered(network, lines))
             for line in lines if signal.type in (TRAFFIC_LIGHT, STOP, YIELD) else ():
                 self._add_way(line, actor)
             actor.trigger = _box(trigger_volume(network, lines, place), actor_id)
@@ -191,24 +204,42 @@ class Signals:
         """Whether there is a light or sign that holds for vehicles."""
         return bool(self._before)
 
-    def obeyed_at(self, vehicle: VehicleActor) -> SignActor | None:
-        """The light, stop or yield sign that holds for a vehicle where it is, None without one.
+    def watch(self, vehicles: Collection[VehicleActor], now_ns: int) -> None:
+        """Tell every vehicle the light, stop or yield sign that holds for it where it is."""
+        driven = set()
+        for vehicle in vehicles:
+            road_id, s, _, lane_id, _ = vehicle.body.place_on_road()
+            driven.add(road_id)
+            way = self._network.length(road_id) - s if lane_id < 0 else s
+            if way - vehicle.blueprint.extent.x < _ENTERS:
+                driven |= self._entered.get((road_id, lane_id), frozenset())
+        self._driven = frozenset(driven)
+        for vehicle in vehicles:
+            self._tell(vehicle, now_ns)
+
+    def _tell(self, vehicle: VehicleActor, now_ns: int) -> None:
+        """Tell a vehicle.
 
         In the step in which a light leaves green, it holds for no vehicle that can still stop:
         CARLA's traffic manager remembers green as long as it sees a light, and would go on.
         """
         road_id, s, _, lane_id, _ = vehicle.body.place_on_road()
-        was_at, showed = vehicle.at_light or (0, RED)
+        (was_at, showed), (stops_at, since_ns) = vehicle.at_light or (0, RED), vehicle.stops_at
+        vehicle.at_light, vehicle.stops_at = None, (0, now_ns)
         for low, high, beyond, actor in self._before.get((road_id, lane_id), ()):
-            if low <= s <= high and actor.holds(self.driven):
+            if low <= s <= high:
                 way = beyond + (high - s if lane_id < 0 else s - low) - vehicle.blueprint.extent.x
                 stop = _stopping_way(vehicle.body)
                 known = actor.id == was_at
                 if way < -_PASSED or not (known or way <= max(stop + _STOP_BEFORE, actor.reach)):
                     continue
-                leaves = known and showed == GREEN and actor.told()[1] != GREEN
-                return None if leaves and way >= stop else actor
-        return None
+                if actor.stop_ns:
+                    vehicle.stops_at = actor.id, since_ns if actor.id == stops_at else now_ns
+                told = actor.told(self._driven, now_ns - vehicle.stops_at[1])
+                if told is not None:
+                    leaves = known and showed == GREEN and told[1] != GREEN
+                    vehicle.at_light = None if leaves and way >= stop else told
+                    return
 
     def actor_of(self, light: Light) -> LightActor:
         """The actor of a light."""
@@ -217,12 +248,29 @@ class Signals:
 
 def _crossed_by(network: RoadNetwork, lines: Sequence[StopLine]) -> Iterator[int]:
     """The roads of the junction behind stop lines that begin at other roads."""
-    for road_id, lane_id, _ in lines:
-        junction = network.roads[road_id].junction_at(lane_id < 0)
-        if junction is not None:
-            for connection in network.junctions[junction].connections:
-                if connection.incoming_road != road_id:
-                    yield connection.connecting_road
+    for line in lines:
+        for connection in _connections(network, line):
+            if connection.incoming_road != line.road_id:
+                yield connection.connecting_road
+
+
+def _entered(
+    network: RoadNetwork, lines: Sequence[StopLine]
+) -> dict[tuple[int, int], frozenset[int]]:
+    """The lanes that lead into the junction behind stop lines, with the roads that follow."""
+    found: dict[tuple[int, int], frozenset[int]] = {}
+    for line in lines:
+        for incoming, connecting, _, lanes in _connections(network, line):
+            for lane, _ in lanes:
+                key = incoming, lane
+                found[key] = found.get(key, frozenset()) | {connecting}
+    return found
+
+
+def _connections(network: RoadNetwork, line: StopLine) -> tuple[JunctionConnection, ...]:
+    """The ways into the junction behind a stop line."""
+    junction = network.roads[line.road_id].junction_at(line.lane_id < 0)
+    return () if junction is None else network.junctions[junction].connections
 
 
 def _stopping_way(body: VehicleBody) -> float:

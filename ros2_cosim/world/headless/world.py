@@ -515,7 +515,7 @@ class World:
             if not vehicle.sticky:
                 vehicle.control = VehicleControl()
         if self.signals.are_obeyed:
-            self._see_lights()
+            self.signals.watch(self._vehicles.values(), self._elapsed_ns)
         return self.frame
 
     def _move(self, vehicles: list[VehicleActor], dt: float) -> None:
@@ -561,14 +561,6 @@ class World:
                 for x, y in body.wheel_places()
             )
             body.set_patches((a, b, c, d))
-
-    def _see_lights(self) -> None:
-        """Tell every vehicle the light, stop or yield sign that it is at."""
-        places = (vehicle.body.place_on_road() for vehicle in self._vehicles.values())
-        self.signals.driven = frozenset(place.road_id for place in places)
-        for vehicle in self._vehicles.values():
-            sign = self.signals.obeyed_at(vehicle)
-            vehicle.at_light = None if sign is None else sign.told()
 
     def _next_reports(self) -> list[FeltContact]:
         """Take the oldest unreported contact of every actor."""

@@ -18,6 +18,9 @@ from ros2_cosim.world.headless.wire_types import Vector
 
 # Hits so close to each other [m] are one: paint on a road.
 _SAME = 0.02
+# Bodies are as large as their boxes. A hit on one lies so far behind its surface [m], so that no
+# rounding puts it out of the box: programs ask ``BoundingBox.contains`` whose hit it is.
+_BEHIND = 0.001
 _MOST_HITS = 64
 
 
@@ -65,7 +68,8 @@ def _along(
         actor, tag = int(mesh.actors[triangle]), int(mesh.tags[triangle])
         ground_below = actor == 0 and tag == TERRAIN and bool(found)
         if not ground_below and (actor or way > last + _SAME):
-            place = Vector(start.x + way * unit.x, start.y + way * unit.y, start.z + way * unit.z)
+            far = way + _BEHIND if actor else way
+            place = Vector(start.x + far * unit.x, start.y + far * unit.y, start.z + far * unit.z)
             found.append(Labelled(place, tag))
         if actor == 0:
             last = way
