@@ -134,6 +134,7 @@ class ParticipantNode:
             session.node,
             self._runtime.send_now,
             self._activations,
+            self._runtime.ahead,
         )
         self._life = ParticipantLifecycle(
             name,
