@@ -117,8 +117,7 @@ class TcpLink:
 
     def post(self, data: bytes) -> None:
         """Queue one PDU."""
-        self._waiting.append(PREFIX.pack(len(data)))
-        self._waiting.append(data)
+        self._waiting += PREFIX.pack(len(data)), data
 
     @property
     def has_waiting(self) -> bool:
