@@ -276,7 +276,7 @@ class SlaveSockets:
     def connect(self, endpoint: Endpoint) -> TcpLink | _UdpPeer:
         """One connection per address, shared by all data_ids that go there.
 
-        One that comes from there already will do: that of the master, if its data go to that port.
+        The connection of the master serves for data that go to the port from which it comes.
         """
         known = self._outgoing.get(endpoint)
         if known is not None:

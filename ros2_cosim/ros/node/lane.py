@@ -10,8 +10,8 @@ is sent itself, so that no two wait for each other for ever. The end of a connec
 that a process has ended, after everything that it had sent.
 
 All messages between two waits leave together: a reader wakes up once for it. A reader that only
-keeps messages is *lazy*: they come in portions, or when the writer has nothing to do. So is one
-that rests, for messages that say nothing of the time at which it goes on at the earliest.
+keeps messages is *lazy*: they come in portions, or when the writer has nothing to do. So is a
+reader that rests, for messages after which it still rests.
 
 Messages of two numbers, of which only the newest counts, are not sent but shown on the board of the
 run (:mod:`~ros2_cosim.core.sockets.board`). What is shown to readers that are not lazy rings for
@@ -192,7 +192,7 @@ class _Writer:
                 receive(data, stamp, seq)
 
     def _can_wait(self, peer: _Peer, stamp: int) -> bool:
-        """Whether a reader rests as long as it knows no more than a message of this stamp says."""
+        """Whether a reader still rests when it has a message of this stamp."""
         silence, rest = self._silence, peer.rest
         return silence > 0 and rest is not None and stamp + silence <= rest.reached
 

@@ -389,7 +389,7 @@ class ParticipantNode:
         #: The latest time that readers learn of.
         told = bound
         if self._explicit:
-            # Of the others each message tells it.
+            # Readers of the other ports work out when the next message comes.
             ports = tuple(
                 PortPromise(port, promise.count, promise.time)
                 for port, promise in self._engine.promises()

@@ -36,7 +36,8 @@ class ProgressTopics:
     :param timer: monotonic wall clock [ns]
     :param quantum_ns: progress [ns of simulated time] worth a message
     :param kept: whether late readers get what was sent before
-    :param silence_ns: see :meth:`.lane_interface.RunLane.writer`, of the latest time that is told
+    :param silence_ns: see :meth:`.lane_interface.RunLane.writer`; it counts from the latest time in
+        a completion
     """
 
     def __init__(
