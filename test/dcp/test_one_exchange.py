@@ -97,6 +97,41 @@ def test_over_tcp_a_step_takes_one_message(transport: TransportProtocol, message
             assert len(sent) == messages * step
 
 
+def test_a_step_can_be_begun_and_ended_apart() -> None:
+    with stepping(Counting()) as (master, remote):
+        assert master.can_begin_step
+        for step in (1.0, 2.0, 3.0):
+            master.begin_step()
+            assert (remote.outputs[0], master.steps_done) == (step - 1.0, step - 1)
+            master.end_step()
+            assert (remote.outputs[0], master.steps_done) == (step, step)
+        master.do_step()
+        assert remote.outputs[0] == 4.0
+        # One that is not ended is no obstacle to the end.
+        master.begin_step()
+
+
+def test_a_step_that_fails_says_so_at_its_end() -> None:
+    with stepping(Failing()) as (master, _):
+        master.do_step(2)
+        master.begin_step()
+        with pytest.raises(DcpError, match="do_step in COMPUTING: ValueError: enough"):
+            master.end_step()
+
+
+def test_over_udp_no_step_is_begun_ahead() -> None:
+    with stepping(Counting(), UDP) as (master, _):
+        assert not master.can_begin_step
+
+
+def test_outputs_come_with_what_is_said_of_them() -> None:
+    """The slave opens no connection of its own to where the one of its master comes from."""
+    with stepping(Counting()) as (master, remote):
+        master.do_step()
+        links = master._requests.sockets._incoming[remote.local_host]
+        assert remote.outputs[0] == 1.0 and len(links) == 0
+
+
 def test_a_slave_that_has_enough_ends_the_run_after_its_outputs() -> None:
     with stepping(Ending()) as (master, remote):
         master.do_step(2)

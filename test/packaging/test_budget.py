@@ -12,11 +12,11 @@ from buildtools.net_lines import of_text, of_wings
 #: in a commit of its own, which says in one sentence why; lower it when something goes.
 BUDGET = {
     "cli": 2_922,
-    "core": 25_160,
-    "dcp": 13_355,
+    "core": 25_225,
+    "dcp": 13_458,
     "driving": 17_795,
     "lab": 8_376,
-    "ros": 14_025,
+    "ros": 14_102,
     "ros2_cosim": 145,
     "vds": 3_850,
     "world": 27_250,

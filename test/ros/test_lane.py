@@ -79,6 +79,37 @@ def test_messages_come_with_stamp_and_number(lanes: list[SocketLane]) -> None:
     assert got == sent
 
 
+def test_a_reader_that_rests_is_not_woken_for_what_leads_to_nothing() -> None:
+    """What it has no use for yet comes along with what it has."""
+    with open_lanes(2, clock=lambda: 0) as (here, there):
+        got: list[int] = []
+        writer = here.writer("/a", latched=False, silence=10)
+        there.reader("/a", lambda data, stamp, seq: got.append(stamp))
+        until([here, there], lambda: writer.readers == 1)
+
+        def come(*stamps: int) -> list[int]:
+            """What is there right after messages of these stamps were sent."""
+            got.clear()
+            for stamp in stamps:
+                writer.send(b"", stamp)
+            here.flush()
+            there.spin_once(0)
+            return list(got)
+
+        assert come(0) == [0]  # it has not said that it rests
+        there.rest(40)
+        assert (come(10), come(20), come(30)) == ([], [], [])
+        assert come(40) == [10, 20, 30, 40]
+        assert come(50, 20) == [50, 20]
+        there.rest(FOREVER)
+        assert come(60) == []
+        # A writer that has nothing to do sends it all the same.
+        here.urge()
+        here.flush()
+        there.spin_once(0)
+        assert got == [60]
+
+
 def test_a_session_reads_its_own_messages_at_its_next_wait(lanes: list[SocketLane]) -> None:
     got: list[tuple[bytes, int, int]] = []
     writer = lanes[0].writer("/a", latched=True)

@@ -85,7 +85,7 @@ def test_a_hosted_participant_that_fails_ends_the_run_with_its_name(tmp_path: Pa
     assert text.startswith(
         "extra: participant 'extra' failed in its activation 31 at 300ms: ValueError: fell over ("
     )
-    assert "failing_models.py, line 28)" in text
+    assert "failing_models.py, line 29)" in text
     assert (tmp_path / "extra").exists()
 
 

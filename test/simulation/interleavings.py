@@ -188,7 +188,9 @@ class _Stub:
         self.start_ns = 0
         self._decode = decode
 
-    def writer(self, topic: str, type_name: str, qos: Any, short: Any = None) -> Writer:
+    def writer(
+        self, topic: str, type_name: str, qos: Any, short: Any = None, silence: int = 0
+    ) -> Writer:
         """Make a writer whose records are kept."""
         codec = CATALOGUE.codec(type_name)
         node: Any = _Stub(lambda data: codec.decode(data)[2])

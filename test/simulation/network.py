@@ -499,7 +499,9 @@ class SimulatedLane(SimulatedExecutor):
         super().add_node(node)
         self._nodes[f"/{node.get_name()}"] = node
 
-    def writer(self, topic: str, *, latched: bool, owner: str, shown: bool) -> _LaneWriter:
+    def writer(
+        self, topic: str, *, latched: bool, owner: str, shown: bool, silence: int
+    ) -> _LaneWriter:
         """Write a topic; what is shown takes its time here, too, and each message comes."""
         qos = data_qos(latched=latched)
         return _LaneWriter(self._nodes[owner].create_publisher(bytes, _LANE + topic, qos))
@@ -541,6 +543,9 @@ class SimulatedLane(SimulatedExecutor):
 
     def prefer(self, topic: str) -> None:
         """The world decides what comes first."""
+
+    def rest(self, until: int) -> None:
+        """What is sent comes when the world decides so."""
 
     def aim(self, target: int) -> None:
         """Everything leaves at once here, and takes its time."""

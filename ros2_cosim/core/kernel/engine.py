@@ -49,6 +49,7 @@ class Engine:
 
     def __init__(self, graph: Graph, runtime: ParticipantRuntime) -> None:
         self.runtime = runtime
+        runtime.is_settled = self._is_settled
         self.counts = CausalityCounts()
         #: Activations at or beyond this time may not run yet (exclusive bound, ns).
         self.horizon = NEVER
@@ -191,6 +192,10 @@ class Engine:
         return all(c.promise > time for c in self._plain) and all(
             c.promise >= time for c in self._delayed
         )
+
+    def _is_settled(self, time: int) -> bool:
+        """Whether the next activation, at that time, may run already."""
+        return time < self.horizon and self._settled(time)
 
     @staticmethod
     def _describe(channel: Channel) -> str:

@@ -117,6 +117,16 @@ class LatchedChannel:
         self.advance(time)
         return self.newest
 
+    def foreseen(self, time: int) -> Sample | None:
+        """What would be visible at a later time, if nothing more came before."""
+        limit = time - 1 if self.delayed else time
+        newest = self.newest
+        for sample in self._pending:
+            if sample[0] > limit:
+                break
+            newest = sample
+        return newest
+
 
 class LatchedPort:
     """An input port that holds values, and where they come from.
@@ -152,6 +162,15 @@ class LatchedPort:
             if channel.newest is not None and (newest is None or channel.stamp >= stamp):
                 newest, stamp = channel.newest, channel.stamp
                 self.reference = self._packed_numbers[index] + MOMENT.of(stamp, channel.seq)
+        return newest
+
+    def foreseen(self, time: int) -> Sample | None:
+        """What it would hold at a later time, if nothing more came before."""
+        newest: Sample | None = None
+        for channel in self.channels:
+            sample = channel.foreseen(time)
+            if sample is not None and (newest is None or sample.stamp >= newest.stamp):
+                newest = sample
         return newest
 
 
@@ -199,6 +218,10 @@ class LatchedInputs:
                 changed.append(port)
         if changed:
             self._collect(changed)
+
+    def foreseen(self, time: int) -> dict[str, Sample | None]:
+        """What they would hold at a later time, if nothing more came before."""
+        return {port.name: port.foreseen(time) for port in self._ports}
 
     def _collect(self, changed: list[LatchedPort]) -> None:
         # Readers keep what they got: they get another object.

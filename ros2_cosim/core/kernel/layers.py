@@ -227,6 +227,8 @@ class LayeredModel(FullModel):
     def _attach(self, host: Host) -> None:
         if host.send is not None:
             host = host._replace(send=self.send_at_once)
+        if host.ahead is not None:
+            host = host._replace(ahead=self._ahead)
         for layer in reversed(self._layers):
             host = layer.attach(host)
         self._full.attach(host)
@@ -243,6 +245,11 @@ class LayeredModel(FullModel):
             if record is None:
                 return
         self._host.send(port, record)
+
+    def _ahead(self) -> Step | None:
+        """The next activation, where no layer has a say in what the model sees of it."""
+        host = self._host
+        return None if self._layers or host is None or host.ahead is None else host.ahead()
 
     def on_communication_ready_async(self, complete: Callable[[], None]) -> None:
         """Pass on, whichever of the two handlers the model has."""

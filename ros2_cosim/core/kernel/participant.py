@@ -46,8 +46,9 @@ class Host(NamedTuple):
     may be called by any thread; ``node`` is the participant's rclpy node, None without ROS.
     ``send(port, record)`` sends at once, within an activation and on its thread, as
     :meth:`~.runtime.ParticipantRuntime.send_now` says; None where messages of an activation can
-        only leave together. ``watch`` records exchanges with other processes, in a run that is
-        profiled.
+    only leave together. ``watch`` records exchanges with other processes, in a run that is
+    profiled. ``ahead()``, within an activation, gives the next one if nothing can change any more
+    what that will read: a model for which another process works may have it begun already.
     """
 
     wait: Callable[[float], None]
@@ -55,6 +56,7 @@ class Host(NamedTuple):
     node: Any = None
     send: Callable[[str, Any], None] | None = None
     watch: HopWatch | None = None
+    ahead: Callable[[], Step | None] | None = None
 
 
 @dataclass(frozen=True)

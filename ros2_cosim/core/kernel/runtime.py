@@ -126,6 +126,9 @@ class ParticipantRuntime:
         self.has_events = self.tso is not None or self.handled is not None
         #: Takes what is sent within an activation at once; None: it leaves with the rest.
         self.leave: Callable[[list[Output]], None] | None = None
+        #: Whether nothing can change any more what it reads at a time [ns], that of its next
+        #: activation; its scheduler says so.
+        self.is_settled: Callable[[int], bool] | None = None
         self.next_time: int | None = spec.first_time
         self._timer = timer
         self._period_ns = spec.period_ns
@@ -293,6 +296,15 @@ class ParticipantRuntime:
             self._sent_now += outputs
         else:
             self.leave(outputs)
+
+    def ahead(self) -> Step | None:
+        """The next activation, if it and all that it reads are settled; within an activation."""
+        time, is_settled = self.next_time, self.is_settled
+        if time is None or is_settled is None or self._now is None:
+            return None
+        if self.has_events or self.inboxes or self.spec.dynamic_step or not is_settled(time):
+            return None
+        return Step(time, {}, self._inputs.foreseen(time))
 
     def past(self) -> Past:
         """What it has exchanged so far."""

@@ -75,6 +75,9 @@ class SequentialScheduler:
         self.active: str | None = None
         #: Set, by what happens within an activation, to return before the next one.
         self.suspended = False
+        #: An activation before this time [ns] may be begun ahead; the last one that was.
+        self.horizon = NEVER
+        self.begun_ahead = NEVER
         self._announced = NEVER
         self._stop_latency_ns = stop_latency_ns
         self._stop_end = FOREVER
@@ -100,8 +103,11 @@ class SequentialScheduler:
                 if connection.target_port in reader.spec.event_ports:
                     route.triggered.append(position[reader.name])
             self._routes.append(list(routes.values()))
+        #: Of each participant those that decide what it reads next; None: it does so itself.
+        self._deciding = [self._deciders(runtime.name, position) for runtime in self._ordered]
         for index, runtime in enumerate(self._ordered):
             runtime.leave = partial(self._deliver, index, runtime)
+            runtime.is_settled = partial(self._is_settled, index)
         #: Times of activations, each times the number of participants plus the place of the one
         #: that it is of: so they are ordered by (time, rank, name).
         self._agenda: list[int] = []
@@ -169,6 +175,34 @@ class SequentialScheduler:
     def next_time(self) -> int:
         """No activation takes place before this time [ns]; FOREVER: none is known."""
         return self._agenda[0] // self._count if self._agenda else FOREVER
+
+    def _deciders(self, name: str, position: Mapping[str, int]) -> list[int] | None:
+        """The writers of a participant, and the writers of what triggers these, and so on."""
+        graph = self.graph
+        found: list[int] = []
+        waiting = [connection.source for connection in graph.incoming(name)]
+        while waiting:
+            writer = waiting.pop()
+            if writer == name or graph.participants[writer].free_entry:
+                return None
+            if position[writer] not in found:
+                found.append(position[writer])
+                triggers = graph.participants[writer].event_ports
+                incoming = graph.incoming(writer)
+                waiting += [c.source for c in incoming if c.target_port in triggers]
+        return found
+
+    def _is_settled(self, index: int, time: int) -> bool:
+        """Whether all that a participant reads at a time has been sent; then it is begun."""
+        deciding = self._deciding[index]
+        if deciding is None or time >= self.horizon or time >= self._stop_end:
+            return False
+        place = time * self._count + index
+        for writer in deciding:
+            if self._scheduled[writer] * self._count + writer < place:
+                return False
+        self.begun_ahead = time
+        return True
 
     def _schedule(self, index: int, time: int) -> None:
         if time < self._scheduled[index]:

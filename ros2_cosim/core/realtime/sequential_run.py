@@ -57,14 +57,18 @@ class SequentialRun:
         self.end = duration_ns
         #: Every activation before this time [ns] is complete.
         self.reached = 0
-        #: Activations before this time [ns] may have taken place.
-        self.begun = 0
+        self._begun = 0
         #: No activation takes place before this time [ns] any more.
         self.time = min(scheduler.next_time, duration_ns)
 
     def has_finished(self) -> bool:
         """Whether the end of the run is reached."""
         return self.reached >= self.end
+
+    @property
+    def begun(self) -> int:
+        """Activations before this time [ns] may have taken place, or may have been begun."""
+        return max(self._begun, self._scheduler.begun_ahead + 1)
 
     @property
     def stop_reason(self) -> str | None:
@@ -99,7 +103,8 @@ class SequentialRun:
         until = min(self.reached + self._slice, self.end, control.limit)
         if until <= self.reached:
             return False
-        self.begun = until
+        self._begun = until
+        self._scheduler.horizon = control.allowed(self.end, self._pacer.clock.now())
         self._run(until)
         while self._is_suspended():
             self._let_pass()

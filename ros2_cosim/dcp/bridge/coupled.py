@@ -9,21 +9,23 @@ outputs in. The first one reports the outputs of the initialization.
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterable, Mapping
-from contextlib import AbstractContextManager
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import AbstractContextManager, suppress
 from fractions import Fraction
 from types import MappingProxyType
 from typing import Any, NamedTuple, Protocol
 
-from ros2_cosim.core.kernel.errors import ConfigurationError
+from ros2_cosim.core.kernel.errors import ConfigurationError, RunError
 from ros2_cosim.core.kernel.hop_watch import HopWatch
 from ros2_cosim.core.kernel.listening import Listening, PortUse
 from ros2_cosim.core.kernel.model import Report
 from ros2_cosim.core.kernel.participant import Sample, Step
+from ros2_cosim.core.kernel.time import format_ns
 from ros2_cosim.core.sockets.endpoints import address_towards
 from ros2_cosim.dcp.bridge.mapping import RecordReader
 from ros2_cosim.dcp.master.master import Master
 from ros2_cosim.dcp.master.remote import RemoteSlave
+from ros2_cosim.dcp.standard.errors import DcpError
 from ros2_cosim.dcp.standard.values import Value
 
 #: Any port will do: it carries no data.
@@ -117,6 +119,10 @@ class CoupledSlaves:
         self._initialise = initialise
         self._figure_prefix = figure_prefix
         self._clocked = clocked
+        #: Gives the next activation, if its inputs are known already: then its step is begun as
+        #: soon as the one before is over, and the slave computes while others use its outputs.
+        #: None: no step is begun before its activation.
+        self.ahead: Callable[[], Step | None] | None = None
         self._running: AbstractContextManager[Master] | None = None
         self._master: Master | None = None
         self._watch: HopWatch | None = None
@@ -132,6 +138,8 @@ class CoupledSlaves:
         #: What each input port gave last; the slaves keep it.
         self._given: dict[str, Any] = {}
         self._start_ns: int | None = None
+        #: Time of the activation whose step has been begun [ns].
+        self._begun_ns: int | None = None
         self._steps = 0
         self._transport_ns = 0
 
@@ -195,6 +203,7 @@ class CoupledSlaves:
         :param connected: whether they may stay so; those that are made with the master must not
         :raises DcpError: a slave refused something, failed or was lost
         """
+        self._end_begun()
         self._begin_run()
         if self._master is None:
             return
@@ -224,6 +233,8 @@ class CoupledSlaves:
                 self._master.run()
         else:
             self._advance(step, step.time - self._start_ns)
+        if self.ahead is not None:
+            self._begin_next(self.ahead, self._start_ns)
         outputs: dict[str, Any] = {}
         for port, read, when, once in self._outputs:
             if once and not first:
@@ -264,6 +275,7 @@ class CoupledSlaves:
 
     def finish(self) -> None:
         """The last activation is done: stop all slaves."""
+        self._end_begun()
         if self._master is not None:
             self._master.stop()
 
@@ -283,31 +295,73 @@ class CoupledSlaves:
             )
 
     def _advance(self, step: Step, elapsed_ns: int) -> None:
-        assert self._master is not None
-        self._give_inputs(step)
-        count = elapsed_ns * self._steps_per_ns.numerator // self._steps_per_ns.denominator
-        count -= self._steps
+        master = self._master
+        assert master is not None
+        begun, self._begun_ns = self._begun_ns, None
+        if begun is None:
+            self._give_inputs(step)
+        elif begun != step.time or any(
+            _record(sample) != self._given.get(port) for port, _, sample in self._news(step)
+        ):
+            raise RunError(f"{self._name}: the step to {format_ns(begun)} was begun too early")
+        count = self._steps_to(elapsed_ns)
         started = time.perf_counter_ns()
-        self._master.do_step(count)
+        if begun is None:
+            master.do_step(count)
+        else:
+            master.end_step()
         self._transport_ns += time.perf_counter_ns() - started
         self._steps += count
+
+    def _steps_to(self, elapsed_ns: int) -> int:
+        """Steps from the present state to so long after the start of the run."""
+        whole = elapsed_ns * self._steps_per_ns.numerator // self._steps_per_ns.denominator
+        return whole - self._steps
+
+    def _begin_next(self, ahead: Callable[[], Step | None], start_ns: int) -> None:
+        """Begin the step of the next activation, if its inputs are known."""
+        master = self._master
+        if master is None or not master.can_begin_step:
+            return
+        following = ahead()
+        if following is not None and self._steps_to(following.time - start_ns) == 1:
+            self._give_inputs(following)
+            started = time.perf_counter_ns()
+            master.begin_step()
+            self._transport_ns += time.perf_counter_ns() - started
+            self._begun_ns = following.time
+
+    def _end_begun(self) -> None:
+        """No activation follows for which a step has been begun: let it end."""
+        begun, self._begun_ns = self._begun_ns, None
+        if begun is not None and self._master is not None:
+            with suppress(DcpError):
+                self._master.end_step()
+
+    def _news(self, step: Step) -> Iterator[tuple[str, InputWriter, Sample | None]]:
+        """The input ports whose messages the slaves do not have, and these."""
+        for port, writer in self._ports.inputs.items():
+            sample = step.latest.get(port)
+            # Most steps come between two messages: nothing has changed then.
+            if port not in self._given or _record(sample) is not self._given[port]:
+                yield port, writer, sample
 
     def _give_inputs(self, step: Step) -> None:
         assert self._master is not None
         inputs: dict[str, dict[str, Value]] = {}
-        for port, writer in self._ports.inputs.items():
-            sample = step.latest.get(port)
-            record = None if sample is None else sample.value
-            # Most steps come between two messages: nothing has changed then.
-            if port not in self._given or record is not self._given[port]:
-                writer.give(sample, inputs)
-                self._given[port] = record
+        for port, writer, sample in self._news(step):
+            writer.give(sample, inputs)
+            self._given[port] = _record(sample)
         for slave, values in inputs.items():
             self._master.slaves[slave].set_inputs(values)
 
     def _output(self, slave: str, name: str) -> Value:
         remote, index = self._at[slave, name]
         return remote.outputs[index]
+
+
+def _record(sample: Sample | None) -> Any:
+    return None if sample is None else sample.value
 
 
 def _start(value: Value) -> Value:

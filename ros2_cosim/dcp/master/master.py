@@ -268,6 +268,26 @@ class Master:
             self._heartbeat.raise_error()
             self._run.do_step(count)
 
+    @property
+    def can_begin_step(self) -> bool:
+        """Whether steps can be begun and ended apart: of one slave, in one exchange each."""
+        return self._run.can_begin_step
+
+    def begin_step(self) -> None:
+        """Send the inputs and the requests of one step; :meth:`end_step` waits for its outputs.
+
+        Nothing but that may be called before.
+        """
+        with self._lock:
+            self._heartbeat.raise_error()
+            self._run.begin_step()
+
+    def end_step(self) -> None:
+        """The rest of the step that :meth:`begin_step` has begun."""
+        with self._lock:
+            self._heartbeat.raise_error()
+            self._run.end_step()
+
     def tune(self, values: Mapping[str, Mapping[str, Value]]) -> None:
         """New values of tunable parameters, by slave and name; all of a slave travel in
         one DAT_parameter and take effect with its next step. A structural parameter resizes

@@ -11,7 +11,7 @@ from fractions import Fraction
 
 from ros2_cosim.dcp.master.plan import CouplingPlan, resize_data_path, tunable_names
 from ros2_cosim.dcp.master.relay import Relays
-from ros2_cosim.dcp.master.remote import RemoteSlave
+from ros2_cosim.dcp.master.remote import PendingRequest, RemoteSlave
 from ros2_cosim.dcp.master.requests import TRANSITION_CODES, Requests, SlaveEndedError
 from ros2_cosim.dcp.standard.data_path import InputPdu, Missing
 from ros2_cosim.dcp.standard.data_report import CATEGORY as DATA_CATEGORY
@@ -53,6 +53,8 @@ class MasterRun:
         self._sockets = requests.sockets
         self._options = options
         self._coupling = CouplingPlan([], Relays(), [], Fraction(0))
+        #: The last request of a step that has been begun, and not ended.
+        self._begun: PendingRequest | None = None
 
     def use(self, coupling: CouplingPlan) -> None:
         """The slaves are configured by this plan now."""
@@ -105,11 +107,36 @@ class MasterRun:
                 self._step_by_clock()
             else:
                 self._step_by_request()
-            self.steps_done += 1
-            for slave in self._all():
-                if slave.state in ENDED:
-                    self._requests.await_state([slave], State.STOPPED)
-                    raise self._requests.left(slave)
+            self._count_step()
+
+    def _count_step(self) -> None:
+        self.steps_done += 1
+        for slave in self._all():
+            if slave.state in ENDED:
+                self._requests.await_state([slave], State.STOPPED)
+                raise self._requests.left(slave)
+
+    @property
+    def can_begin_step(self) -> bool:
+        """Whether there is one slave, which makes a step in one exchange."""
+        options, slaves = self._options, self._all()
+        by_request = options.op_mode is OpMode.NRT and not options.data_synchronisation
+        return by_request and len(slaves) == 1 and slaves[0].in_order and slaves[0].every == 1
+
+    def begin_step(self) -> None:
+        """Send what a step needs."""
+        (slave,) = self._all()
+        self._coupling.relays.hold()
+        self._begun = self._request_step(slave)
+        self._sockets.flush(slave)
+
+    def end_step(self) -> None:
+        """Wait for the end of the step that was begun; see :meth:`do_step`."""
+        (slave,) = self._all()
+        begun, self._begun = self._begun, None
+        assert begun is not None
+        self._await_step(slave, begun)
+        self._count_step()
 
     def tune(self, slave: RemoteSlave, changes: Mapping[str, Value]) -> None:
         """New values of tunable parameters, which take effect with the slave's next step.
@@ -168,24 +195,28 @@ class MasterRun:
         for batch in self._coupling.batches:
             active = [slave for slave in batch if number % slave.every == 0]
             if len(active) == 1 and active[0].in_order:
-                self._step_at_once(active[0])
+                self._await_step(active[0], self._request_step(active[0]))
             elif active:
                 self._step_slaves(active)
 
-    def _step_at_once(self, slave: RemoteSlave) -> None:
-        """Both requests of a step in one exchange.
-
-        A slave that computes for long answers meanwhile. The second request is too early then: it
-        refuses it, and is asked again when it has computed.
-        """
+    def _request_step(self, slave: RemoteSlave) -> PendingRequest:
+        """Queue both requests of a step, for one exchange; returns the second one."""
         requests = self._requests
         self._send_inputs(slave)
         requests.request(slave, PduType.STC_do_step, slave.steps.to_bytes(4, "little"))
         for pdu in slave.run_pdus:
             pdu.pending = None
-        early = requests.request(
+        return requests.request(
             slave, PduType.STC_send_outputs, tolerated=TRANSITION_CODES, state=State.COMPUTED
         )
+
+    def _await_step(self, slave: RemoteSlave, early: PendingRequest) -> None:
+        """Wait for the end of such a step.
+
+        A slave that computes for long answers meanwhile. The second request is too early then: it
+        refuses it, and is asked again when it has computed.
+        """
+        requests = self._requests
         requests.wait(
             [slave],
             lambda: not slave.pending and (early.refused or slave.state in _STEPPED),

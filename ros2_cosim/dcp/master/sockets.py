@@ -98,6 +98,8 @@ class MasterSockets:
         try:
             if slave.protocol is _TCP:
                 slave.control = self._connect_control(slave)
+                # So that data come to the same port, see data_address.
+                slave.control.sock.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
                 slave.local_host = str(slave.control.sock.getsockname()[0])
                 slave.address = (str(slave.control.sock.getpeername()[0]), slave.port)
                 self._reactor.watch(slave.control, partial(self._read_control, slave))
@@ -131,7 +133,11 @@ class MasterSockets:
         return self._udp[local_host]
 
     def data_address(self, slave: RemoteSlave, protocol: TransportProtocol) -> tuple[str, int]:
-        """Where the master listens for data of a slave."""
+        """Where the master listens for data of a slave.
+
+        Over TCP it is the port of the control connection to a slave: that slave may use the
+        connection which there is, so that its data arrive together with what it says of them.
+        """
         if protocol is _UDP:
             return slave.local_host, int(self._open_udp(slave.local_host).getsockname()[1])
         host = slave.local_host
@@ -144,7 +150,12 @@ class MasterSockets:
                 welcomes=self._is_slave_host,
             )
             self._incoming[host] = links
-            listener = self._listeners[host] = links.listen(host, 0)
+            own = slave.control.sock.getsockname()[1] if slave.control is not None else 0
+            try:
+                listener = links.listen(host, own)
+            except OSError:  # the system wants another one
+                listener = links.listen(host, 0)
+            self._listeners[host] = listener
         return host, listener.port
 
     def _is_slave_host(self, host: str) -> bool:

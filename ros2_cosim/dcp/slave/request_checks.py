@@ -11,6 +11,7 @@ from ros2_cosim.dcp.standard.slave_description import Capabilities
 from ros2_cosim.dcp.standard.states import ALLOWED, ERROR, RUN, TRANSIENT
 
 _P = PduType
+ALLOWED_BY_NUMBER = {int(kind): states for kind, states in ALLOWED.items()}
 _NETWORK_PART = {_P.CFG_target_network_information: 0, _P.CFG_source_network_information: 1}
 
 
@@ -52,7 +53,7 @@ def state_code(kind: int, data: bytes, state: State, busy: bool) -> ErrorCode:
     free = kind == _P.STC_stop or (kind == _P.STC_run and state in RUN) or state in ERROR
     if busy and is_stc and not free:
         return ErrorCode.PROTOCOL_ERROR_STATE_TRANSITION_IN_PROGRESS
-    if state not in ALLOWED[PduType(kind)]:
+    if state not in ALLOWED_BY_NUMBER[kind]:
         if is_stc and state in TRANSIENT:
             return ErrorCode.PROTOCOL_ERROR_STATE_TRANSITION_IN_PROGRESS
         return ErrorCode.PROTOCOL_ERROR_PDU_NOT_ALLOWED_IN_THIS_STATE

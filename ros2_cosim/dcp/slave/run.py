@@ -11,6 +11,7 @@ from __future__ import annotations
 from ros2_cosim.dcp.slave.configuration import Configuration
 from ros2_cosim.dcp.slave.data_exchange import DataExchange
 from ros2_cosim.dcp.slave.interfaces import SlaveContext
+from ros2_cosim.dcp.slave.slave_model import SlaveModel
 from ros2_cosim.dcp.slave.state_machine import StateMachine
 from ros2_cosim.dcp.standard.enums import ErrorCode, OpMode, State
 from ros2_cosim.dcp.standard.states import RUN
@@ -33,6 +34,8 @@ class SlaveRun:
     ) -> None:
         self.mode = OpMode.NRT
         self._model = context.model
+        own = type(context.model)
+        self._prepares_sending = own.before_sending is not SlaveModel.before_sending
         self._transport = context.transport
         self._host = context.host
         self._by_data = context.options.data_synchronisation
@@ -100,7 +103,7 @@ class SlaveRun:
         machine, data = self._machine, self._data
         initial = machine.state is State.INITIALIZED
         machine.enter(State.SENDING_I if initial else State.SENDING_D)
-        if not machine.call(self._model.before_sending):
+        if self._prepares_sending and not machine.call(self._model.before_sending):
             return
         if initial:
             if data.send_initial():

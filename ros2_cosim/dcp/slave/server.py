@@ -71,6 +71,8 @@ class SlaveServer:
         self._once = once
         self._moment = moment
         self._lock = threading.Lock()
+        #: The second thread; 0: there is none yet.
+        self._relief = 0
         self._busy = False
         self._busy_since = time.monotonic()
         self._lost: str | None = None
@@ -166,6 +168,7 @@ class SlaveServer:
 
     def _relieve(self) -> None:
         """Serve the sockets while a callback has been running for long."""
+        self._relief = threading.get_ident()
         while not self.reactor.stopped:
             time.sleep(RELIEF_S)
             seen = self._busy_since
@@ -186,7 +189,7 @@ class SlaveServer:
 
     def call(self, function: Callable[..., Any], *arguments: Any) -> Any:
         """Run a callback with the sockets free for the second thread."""
-        if threading.current_thread().name == "dcp-relief":
+        if threading.get_ident() == self._relief:
             raise RuntimeError("callbacks run in the main thread only")
         if self._moment is not None:
             self._moment[0] = self.slave.time_ns

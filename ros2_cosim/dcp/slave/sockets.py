@@ -77,6 +77,8 @@ class SlaveSockets:
         self._dirty: set[TcpLink] = set()
         self._datagrams: list[tuple[_UdpPeer, bytes]] = []
         self._draining = False
+        #: Whether data come otherwise than by connections to the control port.
+        self._data_elsewhere = False
         self._senders = Senders()
         #: Called when something leaves for the master, or for another slave.
         self.on_sent: Callable[[], None] | None = None
@@ -132,7 +134,7 @@ class SlaveSockets:
 
     def _take_request(self, link: TcpLink, frame: bytes) -> None:
         if frame:
-            if frame[0] in _COMPUTING:
+            if frame[0] in _COMPUTING and (self._data_elsewhere or len(self.links) > 1):
                 self._drain(link)
             self._receiver.receive(frame, link)
 
@@ -201,6 +203,9 @@ class SlaveSockets:
         if isinstance(target, TcpLink):
             for data in pdus:
                 target.post(data)
+            if target in self.links:
+                self._dirty.add(target)
+                return
             if self.on_sent is not None:
                 self.on_sent()
             try:
@@ -250,7 +255,9 @@ class SlaveSockets:
         """Open the data ports that are not the control port."""
         opened: set[Endpoint] = set()
         for endpoint in endpoints:
-            if endpoint in opened or self._is_control(endpoint):
+            is_control = self._is_control(endpoint)
+            self._data_elsewhere |= endpoint.protocol != _TCP or not is_control
+            if endpoint in opened or is_control:
                 continue
             opened.add(endpoint)
             if endpoint.protocol == _TCP:
@@ -267,10 +274,17 @@ class SlaveSockets:
         return open_here is not None and same_host and endpoint.port == self.port
 
     def connect(self, endpoint: Endpoint) -> TcpLink | _UdpPeer:
-        """One connection per address, shared by all data_ids that go there."""
+        """One connection per address, shared by all data_ids that go there.
+
+        The connection of the master serves for data that go to the port from which it comes.
+        """
         known = self._outgoing.get(endpoint)
         if known is not None:
             return known
+        if endpoint.protocol == _TCP:
+            for link in self.links:
+                if self._is_master(link) and link.peer == (endpoint.host, endpoint.port):
+                    return link
         target: TcpLink | _UdpPeer
         if endpoint.protocol == _TCP:
             target = tcp_connect(endpoint.host, endpoint.port, CONNECT_TIMEOUT_S)
@@ -286,6 +300,7 @@ class SlaveSockets:
             if isinstance(target, TcpLink):
                 target.close()
         self._outgoing.clear()
+        self._data_elsewhere = False
         self._data_links.close()
         for listener in self._data_listeners:
             listener.close()

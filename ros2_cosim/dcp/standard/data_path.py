@@ -133,9 +133,7 @@ class InputPdu:
 
     def __post_init__(self) -> None:
         self._plain = not any(self.converters)
-        low = self.indices[0] if self.indices else 0
-        straight = list(self.indices) == list(range(low, low + len(self.indices)))
-        self._slice = slice(low, low + len(self.indices)) if straight else None
+        self._slice = _straight(self.indices)
 
     def take(self, data: bytes) -> None:
         """Unpack the payload of ``data`` into ``pending``.
@@ -190,6 +188,13 @@ class InputPdu:
         return guess
 
 
+def _straight(indices: Sequence[int]) -> slice | None:
+    """The same places as a slice, if they follow each other."""
+    low = indices[0] if indices else 0
+    places = range(low, low + len(indices))
+    return slice(places.start, places.stop) if list(indices) == list(places) else None
+
+
 def _continue(before: Any, now: Any) -> Any:
     if isinstance(now, tuple) and isinstance(before, tuple) and len(now) == len(before):
         return tuple(_continue(a, b) for a, b in zip(before, now, strict=True))
@@ -216,13 +221,18 @@ class OutputPdu:
 
     def __post_init__(self) -> None:
         self._kind = int(self.kind)
+        self._slice = _straight(self.indices)
 
     def encode(self, values: Sequence[Value]) -> bytes:
         """The next PDU with values from ``values``; increments the sequence id.
 
         :raises PduError: a value does not fit its type
         """
-        payload = self.codec.pack([values[index] for index in self.indices])
+        if self._slice is not None and len(values) >= self._slice.stop:
+            sent = values[self._slice]
+        else:
+            sent = [values[index] for index in self.indices]
+        payload = self.codec.pack(sent)
         data = HEADER.pack(self._kind, self.sent & 0xFFFF, self.data_id) + payload
         self.sent += 1
         return data

@@ -94,7 +94,7 @@ class TcpLink:
     to send again before it got anything is therefore acknowledged before this one waits for more
     (:meth:`acknowledge`); what has been written by then says it already.
 
-    :ivar host: address of the other side's machine
+    :ivar peer: address and port of the other side, and ``host`` the address alone
     :ivar arrived: PDUs that were read and are not handled yet, the oldest first
     """
 
@@ -102,7 +102,8 @@ class TcpLink:
         sock.setblocking(False)
         sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         self.sock = sock
-        self.host = _peer_host(sock)
+        self.peer = _peer(sock)
+        self.host = self.peer[0]
         self.reader = FrameReader(limit)
         self.arrived: deque[bytes] = deque()
         self.alive = True
@@ -116,8 +117,7 @@ class TcpLink:
 
     def post(self, data: bytes) -> None:
         """Queue one PDU."""
-        self._waiting.append(PREFIX.pack(len(data)))
-        self._waiting.append(data)
+        self._waiting += PREFIX.pack(len(data)), data
 
     @property
     def has_waiting(self) -> bool:
@@ -191,11 +191,12 @@ class TcpLink:
             self.sock.close()
 
 
-def _peer_host(sock: socket.socket) -> str:
+def _peer(sock: socket.socket) -> tuple[str, int]:
     try:
-        return str(sock.getpeername()[0])
+        host, port = sock.getpeername()[:2]
     except OSError:  # it is gone already; the next read tells
-        return ""
+        return "", 0
+    return str(host), int(port)
 
 
 def same_machine(one: str, other: str) -> bool:

@@ -65,7 +65,12 @@ class RosLifecycle(LifecycleGroup):
             on_change=self._publish_change,
             on_system=self._publish_system,
             host=lambda name: Host(
-                wait, session.wake, nodes[name], scheduler.runtimes[name].send_now, watch
+                wait,
+                session.wake,
+                nodes[name],
+                scheduler.runtimes[name].send_now,
+                watch,
+                scheduler.runtimes[name].ahead,
             ),
         )
         self._services = {

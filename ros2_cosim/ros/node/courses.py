@@ -37,6 +37,7 @@ def run_alone(session: Session, course: Course) -> bool:
     try:
         seconds = next(course)
         while True:
+            session.rest(session.rests)
             try:
                 session.wait(seconds, session.first)
             except BaseException as error:  # it is raised again, in the course
@@ -78,6 +79,7 @@ def run_together(
                     on_end(one.traveller, one.again, one.error)
         on_turn("")
         if going:
+            waiter.rest(min([one.traveller.session.rests for one in going]))
             try:
                 waiter.serve(max(min(one.due for one in going) - timer(), 0) / 1e9)
             except Cancelled as error:

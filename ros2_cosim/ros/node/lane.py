@@ -10,7 +10,8 @@ is sent itself, so that no two wait for each other for ever. The end of a connec
 that a process has ended, after everything that it had sent.
 
 All messages between two waits leave together: a reader wakes up once for it. A reader that only
-keeps messages is *lazy*: they come in portions, or when the writer has nothing to do.
+keeps messages is *lazy*: they come in portions, or when the writer has nothing to do. So is a
+reader that rests, for messages after which it still rests.
 
 Messages of two numbers, of which only the newest counts, are not sent but shown on the board of the
 run (:mod:`~ros2_cosim.core.sockets.board`). What is shown to readers that are not lazy rings for
@@ -106,6 +107,8 @@ class _Peer:
         #: Its end of the board, and its cells there: number of a topic -> cell.
         self.board = -1
         self.cells: dict[int, int] = {}
+        #: Where it shows until when it rests; None: it does not say so.
+        self.rest: CellView | None = None
         #: Those that are read here, by number.
         self.shown: dict[int, _Shown] = {}
         #: What it reads, by topic.
@@ -130,9 +133,12 @@ class _Writer:
         cell: BoardCell | None,
         *,
         latched: bool,
+        silence: int,
     ) -> None:
         self._lane = lane
         self.topic = topic
+        #: See :class:`~.lane_interface.RunLane`.
+        self._silence = silence
         self.number = number
         #: Where messages of two numbers are shown.
         self.cell = cell
@@ -173,7 +179,7 @@ class _Writer:
             # What is waited for may go meanwhile.
             for peer, lazy in tuple(self.peers.items()):
                 peer.link.put(head, data)
-                (lane.lazy if lazy else lane.urgent).add(peer)
+                (lane.lazy if lazy or self._can_wait(peer, stamp) else lane.urgent).add(peer)
                 if peer.link.waiting >= SEND_AT:
                     lane.relieve(peer)
         for receive, take, owner, alone in self.own:
@@ -184,6 +190,11 @@ class _Writer:
                 take(value, stamp, seq)
             else:
                 receive(data, stamp, seq)
+
+    def _can_wait(self, peer: _Peer, stamp: int) -> bool:
+        """Whether a reader still rests when it has a message of this stamp."""
+        silence, rest = self._silence, peer.rest
+        return silence > 0 and rest is not None and stamp + silence <= rest.reached
 
     def reach(self, time: int) -> None:
         """See :class:`~.lane_interface.TopicWriter`."""
@@ -229,6 +240,8 @@ class SocketLane:
     ) -> None:
         self._line: CallerEnd | None = line
         self._board = line.board
+        #: Where this end shows until when it rests.
+        self._rest = self._board.cell()
         #: Cells of this end, and what it has answered.
         self._cells: list[BoardCell] = []
         self._answered = self._board.aim
@@ -278,13 +291,23 @@ class SocketLane:
 
     # --- topics -----------------------------------------------------------------------------
 
-    def writer(self, topic: str, *, latched: bool, owner: str = "", shown: bool = False) -> _Writer:
+    def writer(
+        self,
+        topic: str,
+        *,
+        latched: bool,
+        owner: str = "",
+        shown: bool = False,
+        silence: int = 0,
+    ) -> _Writer:
         """Write a topic; see :class:`~.lane_interface.RunLane`."""
         number = len(self._writers)
         cell = self._board.cell() if shown else None
         if cell is not None:
             self._cells.append(cell)
-        writer = _Writer(self, topic, number, owner or self._node, cell, latched=latched)
+        writer = _Writer(
+            self, topic, number, owner or self._node, cell, latched=latched, silence=silence
+        )
         self._writers.append(writer)
         writer.own = tuple(self._readers.get(topic, ()))
         self._untold[0].add(topic)
@@ -362,6 +385,11 @@ class SocketLane:
     def prefer(self, topic: str) -> None:
         """See :class:`~.lane_interface.RunLane`."""
         self._preferred = "" if topic in self._on_board else topic
+
+    def rest(self, until: int) -> None:
+        """See :class:`~.lane_interface.RunLane`."""
+        if self._rest is not None and until != self._rest.reached:
+            self._rest.reach(until)
 
     # --- the board --------------------------------------------------------------------------
 
@@ -510,7 +538,7 @@ class SocketLane:
         if self._own or self._behind or self._has_rung or not self._tasks.empty():
             events = self._poll.poll(0)
         elif self.lazy and seconds > LAZY_S:
-            events = self._poll.poll(LAZY_S)
+            events = self._waits.wait(self._poll.poll, LAZY_S)
             if not events:
                 self.urge()
                 self.flush()
@@ -595,6 +623,7 @@ class SocketLane:
         self._waker.close()
         for writer in self._writers:
             writer.cell = None
+        self._rest = None
         self._cells.clear()
         self._board.close()
 
@@ -640,6 +669,8 @@ class SocketLane:
     def _learn(self, peer: _Peer, news: dict[str, Any]) -> None:
         self._polls.clear()
         peer.board = news["board"]
+        if peer.rest is None and news["rest"] is not None:
+            peer.rest = self._board.view(peer.board, news["rest"])
         for number, topic, owner, cell in news["writes"]:
             peer.writes[number] = topic
             peer.owners[number] = owner
@@ -672,7 +703,9 @@ class SocketLane:
         reads: Collection[tuple[str, bool, bool, bool, tuple[str, ...]]] = (),
         to: _Peer | None = None,
     ) -> None:
-        news = {"board": self._board.number, "writes": list(writes), "reads": list(reads)}
+        rest = None if self._rest is None else self._rest.number
+        told = {"board": self._board.number, "rest": rest}
+        news = {**told, "writes": list(writes), "reads": list(reads)}
         data = json.dumps(news).encode()
         for peer in self._peers.values() if to is None else (to,):
             peer.link.put(head_of(_NEWS, len(data)), data)

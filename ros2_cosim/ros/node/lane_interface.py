@@ -70,13 +70,17 @@ class RunLane(Protocol):
     to be handled alone.
     """
 
-    def writer(self, topic: str, *, latched: bool, owner: str, shown: bool) -> TopicWriter:
+    def writer(
+        self, topic: str, *, latched: bool, owner: str, shown: bool, silence: int
+    ) -> TopicWriter:
         """Write a topic.
 
         :param latched: readers that come later, and ask for it, get what was sent before
         :param owner: full name of the node that writes it
         :param shown: of its messages without content only the newest counts, and none follows one
             with content
+        :param silence: a message leads to nothing at a time that is so much later than its stamp,
+            or later; 0: that is not known [ns]
         """
 
     def reader(
@@ -119,6 +123,12 @@ class RunLane(Protocol):
         """Nothing can be done before the writer of a topic has sent something.
 
         The next wait lets messages of others wait for it, for a moment: one wake-up for all.
+        """
+
+    def rest(self, until: int) -> None:
+        """What waits here does nothing before a time [ns], whatever comes.
+
+        A writer whose message leads to nothing then keeps it until it sends another one.
         """
 
     def aim(self, target: int) -> None:

@@ -6,6 +6,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable
 
+from ros2_cosim.core.kernel.graph import Graph
+from ros2_cosim.core.kernel.lookahead import separation
 from ros2_cosim.core.kernel.runtime import Output
 from ros2_cosim.core.messages.wiring import Wiring
 from ros2_cosim.ros.node.session import Session
@@ -47,7 +49,13 @@ class OutputTopics:
             kept = for_late and wiring.graph.is_kept(name, port.name)
             qos = data_qos(latched=port.latched or port.schedule == "once" or kept)
             self.writers.append(
-                session.port_writer(topic.name, topic.codec, qos, for_onlookers=for_onlookers)
+                session.port_writer(
+                    topic.name,
+                    topic.codec,
+                    qos,
+                    silence=_silence(wiring.graph, name, port.name),
+                    for_onlookers=for_onlookers,
+                )
             )
 
     def publish(self, outputs: Collection[Output]) -> None:
@@ -69,6 +77,24 @@ class OutputTopics:
         """Wait until every reader has what was sent."""
         for writer in self.writers:
             writer.flush()
+
+
+def _silence(graph: Graph, name: str, port: str) -> int:
+    """At times that are so much later than a message, or later, it lets no reader go on [ns].
+
+    A reader goes on at a time when it knows all messages up to it; one whose input is delayed, when
+    it knows those before it. 0: it may do so at any time.
+    """
+    distance = separation(graph, name, port)
+    if distance is None:
+        return 0
+    return distance + has_delayed_reader(graph, name, port)
+
+
+def has_delayed_reader(graph: Graph, name: str, port: str) -> bool:
+    """Whether an input that is delayed reads an output port."""
+    readers = [c for c in graph.outgoing(name) if c.source_port == port]
+    return any(graph.input(c.target, c.target_port).delayed for c in readers)
 
 
 def flush_onlookers(writers: Iterable[Writer], timer: Callable[[], int]) -> None:

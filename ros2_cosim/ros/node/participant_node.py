@@ -41,7 +41,7 @@ from ros2_cosim.ros.node.expected_readers import CLOCK, RECORDER, ExpectedReader
 from ros2_cosim.ros.node.inputs import read_inputs, read_unsynchronised
 from ros2_cosim.ros.node.lifecycle_mapping import LifecycleRequest
 from ros2_cosim.ros.node.lifecycle_services import NO_RESET, LifecycleServices, Resetting, grant
-from ros2_cosim.ros.node.outputs import OutputTopics, flush_onlookers
+from ros2_cosim.ros.node.outputs import OutputTopics, flush_onlookers, has_delayed_reader
 from ros2_cosim.ros.node.progress import EXPLAIN_AFTER_NS, ProgressTopics, Standstill
 from ros2_cosim.ros.node.session import Session
 from ros2_cosim.ros.node.state_topics import ParticipantStateTopic, SystemStateReader
@@ -134,6 +134,7 @@ class ParticipantNode:
             session.node,
             self._runtime.send_now,
             self._activations,
+            self._runtime.ahead,
         )
         self._life = ParticipantLifecycle(
             name,
@@ -148,9 +149,10 @@ class ParticipantNode:
         read_inputs(session, wiring, self._engine, self._membership)
         read_unsynchronised(session, graph, self._runtime, settings.unsynchronised)
         # Also for ports without a reader in the graph: the recorder reads all.
-        self._explicit = any(
-            lookahead.needs_promises(graph, name, port.name) for port in self._spec.outputs
-        )
+        explicit = [
+            p.name for p in self._spec.outputs if lookahead.needs_promises(graph, name, p.name)
+        ]
+        self._explicit = frozenset(explicit)
         self._progress = ProgressTopics(
             session,
             name,
@@ -158,6 +160,7 @@ class ParticipantNode:
             # Readers need each promise; the clock alone does not need every step.
             quantum_ns=0 if self._explicit else settings.quantum_ns,
             kept=graph.has_late,
+            silence_ns=1 + any(has_delayed_reader(graph, name, port) for port in explicit),
         )
         self._states = ParticipantStateTopic(session, name, settings.cannot_reset)
         latched = data_qos(latched=True)
@@ -342,8 +345,10 @@ class ParticipantNode:
             started = timer() if noted is None else noted.did(REPORT, mark)
             awaited = engine.awaited()
             self._session.first = self._topics[awaited.name] if awaited else ""
+            self._session.rests = NEVER if self._is_late else bound
             yield _POLL_S
             self._session.first = ""
+            self._session.rests = NEVER
             now = mark = timer()
             if engine.horizon > NEVER:
                 # Waiting for the start of the run is not part of it.
@@ -381,11 +386,16 @@ class ParticipantNode:
     def _report_progress(self, bound: int) -> None:
         """Publish that no activation comes before ``bound``, and the promises that follow."""
         ports: tuple[PortPromise, ...] = ()
+        #: The latest time that readers learn of.
+        told = bound
         if self._explicit:
+            # Readers of the other ports work out when the next message comes.
             ports = tuple(
                 PortPromise(port, promise.count, promise.time)
                 for port, promise in self._engine.promises()
+                if port in self._explicit
             )
+            told = max([time for _, _, time in ports])
         runtime = self._runtime
         stopping = runtime.stop_reason is not None
         self._progress.report(
@@ -396,7 +406,8 @@ class ParticipantNode:
                 runtime.stop_time if stopping else FOREVER,
                 runtime.stop_reason or "",
                 ports,
-            )
+            ),
+            told,
         )
 
     def _report(self) -> None:

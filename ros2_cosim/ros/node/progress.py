@@ -36,6 +36,8 @@ class ProgressTopics:
     :param timer: monotonic wall clock [ns]
     :param quantum_ns: progress [ns of simulated time] worth a message
     :param kept: whether late readers get what was sent before
+    :param silence_ns: see :meth:`.lane_interface.RunLane.writer`; it counts from the latest time in
+        a completion
     """
 
     def __init__(
@@ -46,6 +48,7 @@ class ProgressTopics:
         *,
         quantum_ns: int,
         kept: bool = False,
+        silence_ns: int = 0,
     ) -> None:
         self._name = name
         self._timer = timer
@@ -56,6 +59,7 @@ class ProgressTopics:
             topics.COMPLETION_TYPE,
             data_qos(latched=kept),
             short_completion,
+            silence=silence_ns,
         )
         self._heartbeats = session.writer(topics.HEARTBEAT, topics.HEARTBEAT_TYPE, data_qos())
         self._last = timer()
@@ -74,11 +78,14 @@ class ProgressTopics:
         """Whether more is complete than what was reported."""
         return bound > self._reached
 
-    def report(self, completion: Completion) -> None:
-        """Publish how far the participant is."""
+    def report(self, completion: Completion, told: int = FOREVER - 2) -> None:
+        """Publish how far the participant is.
+
+        :param told: the latest time that readers learn of from it [ns]
+        """
         self._reached = completion.bound_ns
         self._last = self._timer()
-        self.completions.send(completion)
+        self.completions.send(completion, min(told, FOREVER - 2) - 1)
         self.completions.reach(completion.bound_ns)
 
     def beat(

@@ -22,6 +22,7 @@ from rclpy.qos import DurabilityPolicy, QoSProfile
 from rclpy.timer import Timer
 
 from ros2_cosim.core.kernel.errors import Cancelled, ProtocolError
+from ros2_cosim.core.kernel.time import NEVER
 from ros2_cosim.core.messages.catalogue import DEFAULT as CATALOGUE
 from ros2_cosim.core.messages.cdr import WireCodec
 from ros2_cosim.core.messages.namespaces import inside, process_name_of
@@ -129,6 +130,8 @@ class Session:
         #: A topic of whose writer something is needed before there is anything to do here, if this
         #: session waits by itself.
         self.first = ""
+        #: What runs here does nothing before this time [ns], whatever comes while it waits.
+        self.rests = NEVER
         #: Made before a signal can come.
         self._lane: LaneExecutor | None = None
         if host is None:
@@ -205,14 +208,20 @@ class Session:
         return declare(self.node, name, default, DESCRIPTIONS.get(name, Told("")))
 
     def writer(
-        self, topic: str, type_name: str, qos: QoSProfile, short: ShortForm | None = None
+        self,
+        topic: str,
+        type_name: str,
+        qos: QoSProfile,
+        short: ShortForm | None = None,
+        silence: int = 0,
     ) -> Writer:
         """Make a writer of a type of the catalogue.
 
         :param short: of records that travel without content on a lane
+        :param silence: see :meth:`.lane_interface.RunLane.writer`
         """
         codec = CATALOGUE.codec(type_name, start_ns=self.start_ns)
-        return self.port_writer(topic, codec, qos, short=short)
+        return self.port_writer(topic, codec, qos, short=short, silence=silence)
 
     def port_writer(
         self,
@@ -221,11 +230,13 @@ class Session:
         qos: QoSProfile,
         *,
         short: ShortForm | None = None,
+        silence: int = 0,
         for_onlookers: bool = False,
     ) -> Writer:
         """Make a writer of any type.
 
         :param short: of records that travel without content on a lane
+        :param silence: see :meth:`.lane_interface.RunLane.writer`
         :param for_onlookers: no reader of the run reads the topic
         """
         sealer = Sealer(self._secret, topic) if self._is_sealed(topic) else None
@@ -234,7 +245,11 @@ class Session:
             latched = qos.durability == DurabilityPolicy.TRANSIENT_LOCAL
             edge = edge_topic(topic, codec)
             end = self._lane.writer(
-                edge, latched=latched, owner=self._full_name, shown=short is not None
+                edge,
+                latched=latched,
+                owner=self._full_name,
+                shown=short is not None,
+                silence=silence,
             )
         return Writer(
             self.node, topic, codec, qos, sealer, end, short=short, for_onlookers=for_onlookers
@@ -443,6 +458,11 @@ class Session:
         self.raise_pending()
         self.serve(seconds, first)
         self.raise_pending()
+
+    def rest(self, until: int) -> None:
+        """Say that what waits here does nothing before a time [ns], whatever comes."""
+        if self._lane is not None:
+            self._lane.rest(until)
 
     def serve(self, seconds: float, first: str = "") -> None:
         """The same, and what a receiver raises, or a signal, is left for :meth:`raise_pending`.

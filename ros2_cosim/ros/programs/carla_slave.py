@@ -71,17 +71,13 @@ def _serve(started: Started) -> None:
                 made,
                 # It takes the signal instead of the session.
                 stopped=_reporter(started, name, lambda: any(each.ended_by for each in servers)),
-                simulates=_not_noted if chronicle is None else chronicle.simulates,
+                simulates=None if chronicle is None else chronicle.simulates,
                 on_ready=ready,
             )
         finally:
             # What fails after a signal follows from it: others are ending, too.
             if servers and servers[0].ended_by:
                 session.stop(servers[0].ended_by)
-
-
-def _not_noted(is_over: bool) -> None:
-    """Of a run that is not profiled."""
 
 
 def _answer_tools(session: Session, server: SlaveServer) -> None:

@@ -47,7 +47,7 @@ class SceneSlave(SlaveModel):
         simulator: Callable[[], Simulator],
         context: ModelContext,
         stopped: Callable[[int, int, int], None] = lambda steps, step_ns, simulator_ns: None,
-        simulates: Callable[[bool], None] = lambda is_over: None,
+        simulates: Callable[[bool], None] | None = None,
     ) -> None:
         self._variables = SceneVariables(parameters)
         self._parameters = parameters

@@ -36,7 +36,7 @@ def serve_world(
     port: int | None = None,
     keep: bool = False,
     stopped: Callable[[int, int, int], None] = lambda steps, step_ns, simulator_ns: None,
-    simulates: Callable[[bool], None] = lambda is_over: None,
+    simulates: Callable[[bool], None] | None = None,
     on_ready: Callable[[SlaveServer], None] | None = None,
     moment: memoryview | None = None,
 ) -> None:

@@ -18,13 +18,12 @@ _R = TypeVar("_R")
 class TimedSimulator:
     """A simulator that passes every call on and adds up the wall time that it takes.
 
-    :param noted: called with False before each call that takes time, with True after it
+    :param noted: called with False before each call that takes time, with True after it; None:
+        nothing is
     :ivar elapsed_ns: inside the simulator so far; never feeds a result
     """
 
-    def __init__(
-        self, simulator: Simulator, noted: Callable[[bool], None] = lambda is_over: None
-    ) -> None:
+    def __init__(self, simulator: Simulator, noted: Callable[[bool], None] | None = None) -> None:
         self._noted = noted
         self.elapsed_ns = 0
         self.prepare = self._timed(simulator.prepare)
@@ -48,12 +47,14 @@ class TimedSimulator:
     def _timed(self, call: Callable[_P, _R]) -> Callable[_P, _R]:
         @wraps(call)
         def timed(*args: _P.args, **named: _P.kwargs) -> _R:
-            self._noted(False)
+            if self._noted is not None:
+                self._noted(False)
             started = time.perf_counter_ns()
             try:
                 return call(*args, **named)
             finally:
                 self.elapsed_ns += time.perf_counter_ns() - started
-                self._noted(True)
+                if self._noted is not None:
+                    self._noted(True)
 
         return timed

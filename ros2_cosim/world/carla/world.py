@@ -295,6 +295,7 @@ class CarlaWorld(FullModel, EntityWorld):
         self._orders.take(parameters.entities)
         self._given = parameters.entities
         self._is_ordered = False
+        self._takes_orders = scene.reports_traffic
         self._book = SceneEntities(context, scene, self._orders)
         self._make_scene = partial(_plant_here, context, scene)
         if context.shape == "inproc":
@@ -308,6 +309,8 @@ class CarlaWorld(FullModel, EntityWorld):
         """In a run that is profiled, the exchange with slaves is noted."""
         if self._coupled is not None:
             self._coupled.watch(host.watch)
+            # Orders about entities are for the next step, and come until it is begun.
+            self._coupled.ahead = None if self._takes_orders else host.ahead
 
     def activate(self, step: Step) -> Mapping[str, Any]:
         """Advance to the activation time and report the state."""
