@@ -114,8 +114,10 @@ class SolidFigure:
         colour: Colour,
         sides: int = 6,
         label: int | None = None,
+        *,
+        has_floor: bool = False,
     ) -> None:
-        """A prism, or a pyramid with a radius of 0 at the top."""
+        """A prism, or a pyramid with a radius of 0 at the top; a floor is seen from below."""
         x, y, z = foot
         lower, upper = radii
         turns = [sincos(2.0 * PI * n / sides) for n in range(sides)]
@@ -127,6 +129,8 @@ class SolidFigure:
             polygons.append([low[n], low[m], top[m], top[n]] if upper else [low[n], low[m], top[n]])
         if upper:
             polygons.append(top)
+        if has_floor:
+            polygons.append(low)
         self.convex(polygons, (x, y, z + 0.4 * height), colour, label)
 
     def wheel(self, hub: Point, thick: float, radius: float, colour: Colour) -> None:
