@@ -180,6 +180,11 @@ class SceneBuilder:
                 lit = world.lamps.are_windows_lit
                 windows = scenery.details if lit else scenery.details.by_day()
                 solid, flat = (_as_shown(layer, made) for layer in (scenery.solid, windows))
+                ids = np.array([thing.id for thing in made], dtype=np.uint32)
+                solid, flat = (
+                    part._replace(mesh=part.mesh.changed(things=ids.take(part.owners)))
+                    for part in (solid, flat)
+                )
                 pieces.append(solid.mesh)
                 owners.append(solid.owners)
                 if len(flat.mesh):

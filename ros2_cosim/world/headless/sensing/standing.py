@@ -50,4 +50,5 @@ def _box(
     placed = axes_of(foot or thing.pose).outside(corners)
     for piece in painted_box(placed, colour, thing.material):
         glow = shine if any(shine) else piece.glow
-        builder.add(piece.points, thing.label, piece.colour, glow=glow, shade=piece.shade)
+        builder.add(piece.points, thing.label, piece.colour, glow=glow, shade=piece.shade,
+                    thing=thing.id)  # fmt: skip

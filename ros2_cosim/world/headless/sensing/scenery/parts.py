@@ -179,14 +179,13 @@ def _marks(placed: list[Placed]) -> Indices:
 def _layer(points: Floats, marks: Indices, is_detail: bool) -> SceneryLayer:
     chosen = marks[:, 1] == is_detail
     points, marks = points[chosen], marks[chosen]
-    # The numbers of parts travel as those of actors: a mesh leaves out triangles without area.
+    # The numbers of parts travel with it: a mesh leaves out triangles without area.
     mesh = mesh_of(
-        points, marks[:, 2].astype(np.uint8), marks[:, 0].astype(np.uint32),
+        points, marks[:, 2].astype(np.uint8), np.zeros(len(points), dtype=np.uint32),
         marks[:, 3:6].astype(np.uint8), np.full(len(points), SURFACE, dtype=np.uint8),
-        glow=marks[:, 6:9].astype(np.uint8),
+        glow=marks[:, 6:9].astype(np.uint8), things=marks[:, 0].astype(np.uint32),
     )  # fmt: skip
-    owners = mesh.actors.astype(np.int64)
-    return SceneryLayer(mesh.changed(actors=np.zeros_like(mesh.actors)), owners)
+    return SceneryLayer(mesh, mesh.things.astype(np.int64))
 
 
 def _covered(pose: Transform, half: Vector) -> Floats:
