@@ -16,6 +16,7 @@ from ros2_cosim.core.kernel.exactmath import sqrt
 from ros2_cosim.world.headless.labels import GROUND, ROAD_LINES, ROADS, SIDEWALKS, TERRAIN
 from ros2_cosim.world.headless.materials import Colour
 from ros2_cosim.world.headless.sensing.axes import Floats
+from ros2_cosim.world.headless.sensing.gaps import Gaps, gaps_of
 from ros2_cosim.world.headless.sensing.land import Land, land_of
 from ros2_cosim.world.headless.sensing.markings import WHITE, YELLOW, add_markings
 from ros2_cosim.world.headless.sensing.mesh import (
@@ -64,6 +65,7 @@ class MapGround(NamedTuple):
     :ivar land: None: the map has no roads
     :ivar paved: its triangles without the land, which have numbers of surfaces for actors
     :ivar surfaces: road and label of each number
+    :ivar gaps: pavement between the lanes of junctions; None: the map has no roads
     """
 
     mesh: Mesh
@@ -72,10 +74,18 @@ class MapGround(NamedTuple):
     land: Land | None
     paved: Mesh
     surfaces: dict[int, tuple[int, int]]
+    gaps: Gaps | None
 
     def on(self, land: Land) -> MapGround:
         """The same roads on another land."""
-        return _ground(self.paved, self.surfaces, land)
+        return _ground(self.paved, self.surfaces, land, self.gaps)
+
+    def height(self, x: float, y: float) -> float | None:
+        """How high the ground is beside lanes, at a place of CARLA's frame [m]; None: no ground."""
+        found = None if self.gaps is None else self.gaps.height(x, y)
+        if found is None and self.land is not None:
+            return self.land.height(x, y)
+        return found
 
 
 _LAND: Final = (-1, TERRAIN)
@@ -102,15 +112,21 @@ def ground_of(network: RoadNetwork) -> MapGround:
     add_markings(builder, network, lambda road: owners.number(road, ROAD_LINES))
     paved = builder.build(upwards=True)
     surfaces = {number: key for key, number in owners.keys.items()}
-    return _ground(paved, surfaces, land_of(paved.points) if len(paved) else None)
+    if not len(paved):
+        return _ground(paved, surfaces, None, None)
+    gaps = gaps_of(network, paved, surfaces, _ASPHALT)
+    return _ground(paved, surfaces, land_of(paved.points), gaps)
 
 
-def _ground(paved: Mesh, surfaces: dict[int, tuple[int, int]], land: Land | None) -> MapGround:
+def _ground(
+    paved: Mesh, surfaces: dict[int, tuple[int, int]], land: Land | None, gaps: Gaps | None
+) -> MapGround:
     """The ground of roads and land, by its parts."""
     around = MeshBuilder()
     if land is not None:
         land.add_to(around)
-    whole = joined([paved, around.build(upwards=True)])
+    meshes = [paved] if gaps is None else [paved, gaps.mesh]
+    whole = joined([*meshes, around.build(upwards=True)])
     numbers = whole.actors.astype(np.int64)
     present = np.unique(numbers)
     order = np.argsort(numbers, kind="stable")
@@ -130,6 +146,7 @@ def _ground(paved: Mesh, surfaces: dict[int, tuple[int, int]], land: Land | None
         land,
         paved,
         surfaces,
+        gaps,
     )
 
 

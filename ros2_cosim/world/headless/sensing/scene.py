@@ -163,8 +163,8 @@ class SceneBuilder:
             self._posed.clear()
         scenery = self._scenery
         world.things.take_parts([*self._ground.parts, *(scenery.parts if scenery else ())])
-        first, land = len(self._ground.parts), self._ground.land
-        world.land.take(None if land is None else land.height)
+        first = len(self._ground.parts)
+        world.land.take(None if self._ground.land is None else self._ground.height)
         parts = world.things.parts()
         made = world.things.made_lamps() + parts[first:]
         if scenery is not None:
