@@ -25,11 +25,11 @@ class LandBelow:
     def __init__(self, network: RoadNetwork, make: Callable[[], None]) -> None:
         self._network = network
         self._make = make
-        self._heights: Callable[[float, float], float] | None = None
+        self._heights: Callable[[float, float], float | None] | None = None
         self._is_made = False
         self._bounds: tuple[float, float, float, float] | None = None
 
-    def take(self, heights: Callable[[float, float], float] | None) -> None:
+    def take(self, heights: Callable[[float, float], float | None] | None) -> None:
         """Take the land.
 
         :param heights: [m], over x and y in CARLA's frame; None: the map has none

@@ -7,7 +7,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator, Sequence
 from typing import Final
 
-from ros2_cosim.core.kernel.exactmath import degrees
+from ros2_cosim.core.kernel.exactmath import degrees, sincos
 from ros2_cosim.core.kernel.time import SECOND
 from ros2_cosim.world.headless.actors import Actor, VehicleActor
 from ros2_cosim.world.headless.blueprints import Blueprint, traffic_blueprint
@@ -65,6 +65,8 @@ class SignActor(Actor):
     ) -> None:
         super().__init__(actor_id, blueprint, blueprint.describe({}), pose)
         self.signal = signal
+        #: At which end of its x axis the face is, -1 or 1.
+        self.front = 1.0
         #: Where the sign is obeyed, relative to the actor; the protocol's ``trigger_volume``.
         self.trigger = BoundingBox(actor_id=actor_id)
         self._packed: tuple[Numbers, bytes] | None = None
@@ -183,6 +185,7 @@ class Signals:
                 self._entered.update(_entered(network, lines))
             for line in lines if signal.type in (TRAFFIC_LIGHT, STOP, YIELD) else ():
                 self._add_way(line, actor)
+            actor.front = _front(network, signal, lines, place.heading)
             actor.trigger = _box(trigger_volume(network, lines, place), actor_id)
             self.actors.append(actor)
 
@@ -244,6 +247,19 @@ class Signals:
     def actor_of(self, light: Light) -> LightActor:
         """The actor of a light."""
         return self._by_light[id(light)]
+
+
+def _front(
+    network: RoadNetwork, signal: Signal, lines: Sequence[StopLine], heading: float
+) -> float:
+    """The end of a signal's x axis that looks to the traffic that it holds for."""
+    if lines:
+        road_id, lane_id, s = lines[0]
+        driven = network.lane_pose(road_id, lane_id, s).heading
+    else:
+        s = min(max(signal.s, 0.0), network.length(signal.road_id))
+        driven = network.pose(signal.road_id, s, signal.t)[3]
+    return -1.0 if sincos(driven - heading)[1] > 0.0 else 1.0
 
 
 def _crossed_by(network: RoadNetwork, lines: Sequence[StopLine]) -> Iterator[int]:

@@ -45,12 +45,14 @@ class StreetLights:
 
     :param make: finds the lamps of the scenery, at the first use of the lights
     :ivar is_told: whether the clients know the present state
+    :ivar are_windows_lit: whether the lamps of rooms are on, which follow the sun, too
     :ivar version: grows with every change
     """
 
     def __init__(self, things: Things, make: Callable[[], Iterable[MapPart]]) -> None:
         self.day_night_cycle = True
         self.is_told = True
+        self.are_windows_lit = False
         self.version = 0
         self._is_night = False
         self._things = things
@@ -112,6 +114,8 @@ class StreetLights:
         """
         is_night = altitude < 0.0
         if is_night != self._is_night and self.day_night_cycle:
+            self.are_windows_lit = is_night
+            self.version += 1
             # Lamps that are not known yet burn from the first question on.
             for state in list(self._lights.values()):
                 self._set(state._replace(active=is_night), tell=True)

@@ -9,7 +9,7 @@ place is (road, s, t): s [m] along the reference line, t [m] to its left.
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from math import isnan
 from pathlib import Path
 from typing import Final, NamedTuple
@@ -25,7 +25,7 @@ from ros2_cosim.world.map.nearest import stations as _stations
 from ros2_cosim.world.map.opendrive import SPEED_UNITS, Road, RoadMap, read_opendrive
 from ros2_cosim.world.map.plan_view import Foot
 from ros2_cosim.world.map.routes import Routes
-from ros2_cosim.world.map.signals import MAX_LANES, SPEED_LIMIT, LaneRange, holds_for
+from ros2_cosim.world.map.signals import MAX_LANES, SPEED_LIMIT, LaneRange, Signal, holds_for
 from ros2_cosim.world.map.stations import Stations
 
 _MAX_HOPS: Final = 20
@@ -121,7 +121,13 @@ class RoadNetwork:
         self._content = content
         self.roads = {road.id: road for road in content.roads}
         self.junctions = {junction.id: junction for junction in content.junctions}
-        self.signals = {signal.id: signal for signal in content.signals}
+        #: Whether vehicles know limits from signs alone, as in CARLA's towns: those of RoadRunner
+        #: name speeds of roads that CARLA does not use, and signs as objects.
+        self.has_limits_by_signs = content.vendor == _ROADRUNNER
+        signals = list(content.signals)
+        for road in content.roads if self.has_limits_by_signs else ():
+            signals += _named_signs(road)
+        self.signals = {signal.id: signal for signal in signals}
         self.signal_references = content.signal_references
         self.controllers = {controller.id: controller for controller in content.controllers}
         self.geo_reference = content.geo_reference
@@ -133,19 +139,11 @@ class RoadNetwork:
         self._routes = Routes(self.roads, content.junctions)
         self._index = RoadIndex(content.roads)
         self._speed_signs: dict[int, list[tuple[float, tuple[LaneRange, ...], float]]] = {}
-        for signal in content.signals:
+        for signal in signals:
             if signal.type == SPEED_LIMIT and signal.value > 0.0:
                 limit = signal.value * SPEED_UNITS.get(signal.unit, SPEED_UNITS["km/h"])
                 sign = signal.s, signal.lanes or _sides(signal.orientation), limit
                 self._speed_signs.setdefault(signal.road_id, []).append(sign)
-        #: Whether vehicles know limits from signs alone, as in CARLA's towns: those of RoadRunner
-        #: name speeds of roads that CARLA does not use, and signs as objects.
-        self.has_limits_by_signs = content.vendor == _ROADRUNNER
-        for road in self.roads.values() if self.has_limits_by_signs else ():
-            for thing in road.objects:
-                if (named := _SPEED_SIGN.match(thing.name)) is not None:
-                    sign = thing.s, _sides("-" if thing.t > 0.0 else "+"), int(named[1]) / 3.6
-                    self._speed_signs.setdefault(road.id, []).append(sign)
 
     def _check_links(self) -> None:
         """Linked ends must meet, or distances along them would be wrong."""
@@ -638,6 +636,18 @@ def _gap(road: Road, forward: bool, other: Road, at_start: bool) -> float:
 def _position(road: Road, foot: Foot) -> RoadPosition:
     s, t, heading = foot
     return NEW(_POSITION, (road.id, s, t, road.lanes.lane_at(s, t), wrap_angle(heading)))
+
+
+def _named_signs(road: Road) -> Iterator[Signal]:
+    """The speed signs that a map has among its objects, which hold for their side of the road."""
+    for thing in road.objects:
+        named = _SPEED_SIGN.match(thing.name)
+        if named is not None:
+            yield Signal(
+                f"object {thing.id}", thing.name, road.id, thing.s, thing.t, 0.0, thing.heading,
+                0.0, 0.0, "-" if thing.t > 0.0 else "+", False, "", SPEED_LIMIT, "-1",
+                float(named[1]), "km/h", "", 0.0, 0.0, (),
+            )  # fmt: skip
 
 
 def _sides(orientation: str) -> tuple[LaneRange, ...]:

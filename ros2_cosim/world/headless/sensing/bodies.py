@@ -18,11 +18,28 @@ _GLASS: Final[Colour] = (28, 34, 40)
 _TYRE: Final[Colour] = (18, 18, 18)
 _HEADLAMP: Final[Colour] = (236, 234, 214)
 _TAIL_LAMP: Final[Colour] = (176, 22, 20)
+_AMBER: Final[Colour] = (206, 132, 44)
 _PLATE: Final[Colour] = (228, 228, 222)
 _SKIN: Final[Colour] = (204, 164, 138)
 _HAIR: Final[Colour] = (70, 52, 38)
 _TROUSERS: Final[Colour] = (44, 50, 66)
 _METAL: Final[Colour] = (110, 112, 114)
+
+#: Lights of vehicles in the protocol (``VehicleLightState``).
+_POSITION, _DIPPED, _FULL, _BRAKE, _RIGHT, _LEFT, _REVERSE = (1 << bit for bit in range(7))
+_RUNNING: Final = _POSITION | _DIPPED | _FULL
+#: Lamps at the two ends of a vehicle, from the middle to a side: begin and end as shares of half
+#: the width, colour, what they shine with, and the lights that switch them on (to the right).
+_TAIL: Final = (
+    (0.46, 0.51, _PLATE, (236, 236, 226), _REVERSE),
+    (0.51, 0.58, _TAIL_LAMP, (250, 36, 30), _BRAKE),
+    (0.58, 0.66, _TAIL_LAMP, (120, 14, 12), _RUNNING),
+    (0.66, 0.72, _AMBER, (250, 150, 30), _RIGHT),
+)  # fmt: skip
+_FRONT: Final = (
+    (0.46, 0.66, _HEADLAMP, (255, 250, 234), _RUNNING),
+    (0.66, 0.72, _AMBER, (250, 150, 30), _RIGHT),
+)  # fmt: skip
 
 #: What a stretch between two cross-sections is made of.
 _SHEET, _WINDOWS, _SCREEN = 0, 1, 2
@@ -138,12 +155,13 @@ def vehicle_body(outline: Outline, size: Point, paint: Colour, label: int) -> So
         for side in (-1.0, 1.0):
             outer, inner = side * 0.5 * width, side * (0.5 * width - 0.6 * radius)
             figure.wheel((0.5 * length * axle, outer, radius), inner - outer, radius, _TYRE)
-    rear, front = (0.0 - 0.5 * length, -1.0), (0.5 * length, 1.0)
-    for (x, out), colour in ((rear, _TAIL_LAMP), (front, _HEADLAMP)):
+    for x, out, lamps in ((-0.5 * length, -1.0, _TAIL), (0.5 * length, 1.0, _FRONT)):
         z = outline.lamps[0] * height, outline.lamps[1] * height
-        for low, high in ((-0.72, -0.46), (0.46, 0.72)):
-            y = 0.5 * low * width, 0.5 * high * width
-            figure.patch(_upright(x, y, z), (out, 0.0, 0.0), colour)
+        for low, high, colour, shine, lights in lamps:
+            for side in (-0.5, 0.5):
+                y = side * low * width, side * high * width
+                switch = _LEFT if side < 0.0 and lights == _RIGHT else lights
+                figure.patch(_upright(x, y, z), (out, 0.0, 0.0), colour, shine, switch)
         y, z = (-0.26, 0.26), (z[0] - 0.02, z[0] + 0.09)
         figure.patch(_upright(x, y, z), (out, 0.0, 0.0), _PLATE)
     return figure

@@ -49,6 +49,7 @@ _OPAQUE = 0xFF000000
 _SKY_LABEL = 11
 _FARTHEST = 1000.0  # m, where the scale of the depth camera ends
 _DEPTH_STEPS = 256**3 - 1
+_LAST_OWNER = 0xFFFF
 _MOST_FLOW = 2.0  # images per frame
 _USUAL_GAMMA = 2.2
 
@@ -286,15 +287,18 @@ class SemanticCamera(Camera):
 
 
 class InstanceCamera(Camera):
-    """The label in red; the id of the actor in green (low byte) and blue; 0 for the map."""
+    """The label in red; an id in green (low byte) and blue: of the actor, or a number that counts
+    down from 65535 by the id of what stands beside roads; 0 for the ground.
+    """
 
     sensor_type = 15
 
     def pixels(self, moment: SensedFrame, view: View) -> bytes | memoryview:
         """Labels and actors."""
-        tags, actors = view.mesh.tags.astype(np.uint32), view.mesh.actors
+        tags, things = view.mesh.tags.astype(np.uint32), view.mesh.things
         low = np.uint32(0xFF)
-        palette = packed(tags, actors & low, (actors >> np.uint32(8)) & low)
+        owners = np.where(things > 0, np.uint32(_LAST_OWNER) - things, view.mesh.actors)
+        palette = packed(tags, owners & low, (owners >> np.uint32(8)) & low)
         return painted(view, palette, _SKY_LABEL << 16)
 
 

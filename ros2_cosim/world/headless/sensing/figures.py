@@ -29,12 +29,18 @@ _SPOKES = 12  # corners of a wheel
 
 
 class SolidPiece(NamedTuple):
-    """Triangles (n, 3, 3) of one look."""
+    """Triangles (n, 3, 3) of one look.
+
+    :ivar shine: what they shine with while their lamp is on
+    :ivar lamps: bits of a vehicle's lights that switch it on; 0: it is on, in houses at night
+    """
 
     points: Floats
     label: int
     colour: Colour
     is_detail: bool
+    shine: Colour = (0, 0, 0)
+    lamps: int = 0
 
 
 class SolidBlock(NamedTuple):
@@ -87,7 +93,8 @@ class SolidFigure:
         normals = cross(points[:, 1] - points[:, 0], points[:, 2] - points[:, 0])
         inwards = dot(normals, points[:, 0] - np.array(inside)) < 0.0
         points[inwards] = points[inwards][:, ::-1]
-        self._take(points, colour, label, is_detail=False)
+        found = self.label if label is None else label
+        self.pieces.append(SolidPiece(points, found, colour, is_detail=False))
 
     def box(
         self,
@@ -114,8 +121,10 @@ class SolidFigure:
         colour: Colour,
         sides: int = 6,
         label: int | None = None,
+        *,
+        has_floor: bool = False,
     ) -> None:
-        """A prism, or a pyramid with a radius of 0 at the top."""
+        """A prism, or a pyramid with a radius of 0 at the top; a floor is seen from below."""
         x, y, z = foot
         lower, upper = radii
         turns = [sincos(2.0 * PI * n / sides) for n in range(sides)]
@@ -127,6 +136,8 @@ class SolidFigure:
             polygons.append([low[n], low[m], top[m], top[n]] if upper else [low[n], low[m], top[n]])
         if upper:
             polygons.append(top)
+        if has_floor:
+            polygons.append(low)
         self.convex(polygons, (x, y, z + 0.4 * height), colour, label)
 
     def wheel(self, hub: Point, thick: float, radius: float, colour: Colour) -> None:
@@ -163,8 +174,18 @@ class SolidFigure:
         self.convex(lower, middle, colours[0])
         self.convex(upper, middle, colours[1])
 
-    def patch(self, corners: Sequence[Point], outward: Point, colour: Colour) -> None:
-        """A detail: a convex polygon in a face with this outward direction, of length 1."""
+    def patch(
+        self,
+        corners: Sequence[Point],
+        outward: Point,
+        colour: Colour,
+        shine: Colour = (0, 0, 0),
+        lamps: int = 0,
+    ) -> None:
+        """A detail: a convex polygon in a face with this outward direction, of length 1.
+
+        :param shine: and ``lamps``: as those of a piece
+        """
         u, v, w = outward
         corners = [(x + _BEFORE * u, y + _BEFORE * v, z + _BEFORE * w) for x, y, z in corners]
         (x0, y0, z0), (x1, y1, z1), (x2, y2, z2) = corners[:3]
@@ -173,11 +194,8 @@ class SolidFigure:
         ahead = normal[0] * outward[0] + normal[1] * outward[1] + normal[2] * outward[2]
         order = list(corners) if ahead > 0.0 else list(corners)[::-1]
         triangles = [(order[0], order[i], order[i + 1]) for i in range(1, len(order) - 1)]
-        self._take(np.array(triangles, dtype=np.float64), colour, None, is_detail=True)
-
-    def _take(self, points: Floats, colour: Colour, label: int | None, *, is_detail: bool) -> None:
-        found = self.label if label is None else label
-        self.pieces.append(SolidPiece(points, found, colour, is_detail))
+        points = np.array(triangles, dtype=np.float64)
+        self.pieces.append(SolidPiece(points, self.label, colour, True, shine, lamps))
 
 
 def shaded(colour: Colour, factor: float) -> Colour:

@@ -12,11 +12,13 @@ from typing import Final, NamedTuple
 
 import numpy as np
 
-from ros2_cosim.core.kernel.exactmath import sincos, sqrt
+from ros2_cosim.core.kernel.exactmath import sqrt
 from ros2_cosim.world.headless.labels import GROUND, ROAD_LINES, ROADS, SIDEWALKS, TERRAIN
 from ros2_cosim.world.headless.materials import Colour
 from ros2_cosim.world.headless.sensing.axes import Floats
+from ros2_cosim.world.headless.sensing.gaps import Gaps, gaps_of
 from ros2_cosim.world.headless.sensing.land import Land, land_of
+from ros2_cosim.world.headless.sensing.markings import WHITE, YELLOW, add_markings
 from ros2_cosim.world.headless.sensing.mesh import (
     LANE,
     PAINT,
@@ -24,13 +26,11 @@ from ros2_cosim.world.headless.sensing.mesh import (
     Indices,
     Mesh,
     MeshBuilder,
-    dot,
     joined,
 )
 from ros2_cosim.world.headless.things import MapPart, upright_box
 from ros2_cosim.world.map import RoadNetwork
 from ros2_cosim.world.map.lanes import LaneSection, RoadMark
-from ros2_cosim.world.map.objects import RoadObject
 from ros2_cosim.world.map.opendrive import Road
 
 # In curves a strip leaves the true border by at most this [m].
@@ -51,12 +51,10 @@ _LANES: dict[str, tuple[int, Colour, int]] = {
 }
 _DRIVEN = (ROADS, _ASPHALT, LANE)
 _LINE_COLOURS: dict[str, Colour] = {
-    "yellow": (214, 176, 48), "red": (178, 40, 36), "blue": (44, 84, 180), "green": (50, 140, 70),
+    "yellow": YELLOW, "red": (178, 40, 36), "blue": (44, 84, 180), "green": (50, 140, 70),
 }  # fmt: skip
-_WHITE: Colour = (222, 222, 216)
 _USUAL_LINE = 0.12  # m, where a file gives a line no width
 _DASH, _DASH_PERIOD = 3.0, 9.0  # m
-_BAR_PERIOD = 1.0  # m, of the bars of a crosswalk
 
 
 class MapGround(NamedTuple):
@@ -67,6 +65,7 @@ class MapGround(NamedTuple):
     :ivar land: None: the map has no roads
     :ivar paved: its triangles without the land, which have numbers of surfaces for actors
     :ivar surfaces: road and label of each number
+    :ivar gaps: pavement between the lanes of junctions; None: the map has no roads
     """
 
     mesh: Mesh
@@ -75,10 +74,18 @@ class MapGround(NamedTuple):
     land: Land | None
     paved: Mesh
     surfaces: dict[int, tuple[int, int]]
+    gaps: Gaps | None
 
     def on(self, land: Land) -> MapGround:
         """The same roads on another land."""
-        return _ground(self.paved, self.surfaces, land)
+        return _ground(self.paved, self.surfaces, land, self.gaps)
+
+    def height(self, x: float, y: float) -> float | None:
+        """How high the ground is beside lanes, at a place of CARLA's frame [m]; None: no ground."""
+        found = None if self.gaps is None else self.gaps.height(x, y)
+        if found is None and self.land is not None:
+            return self.land.height(x, y)
+        return found
 
 
 _LAND: Final = (-1, TERRAIN)
@@ -102,21 +109,24 @@ def ground_of(network: RoadNetwork) -> MapGround:
     for road in network.roads.values():
         for section in road.lanes.sections:
             _add_section(builder, network, road, section, owners)
-    for road in network.roads.values():
-        for thing in road.objects:
-            if thing.type.lower() == "crosswalk":
-                _add_crosswalk(builder, network, thing, owners.number(road.id, ROAD_LINES))
+    add_markings(builder, network, lambda road: owners.number(road, ROAD_LINES))
     paved = builder.build(upwards=True)
     surfaces = {number: key for key, number in owners.keys.items()}
-    return _ground(paved, surfaces, land_of(paved.points) if len(paved) else None)
+    if not len(paved):
+        return _ground(paved, surfaces, None, None)
+    gaps = gaps_of(network, paved, surfaces, _ASPHALT)
+    return _ground(paved, surfaces, land_of(paved.points), gaps)
 
 
-def _ground(paved: Mesh, surfaces: dict[int, tuple[int, int]], land: Land | None) -> MapGround:
+def _ground(
+    paved: Mesh, surfaces: dict[int, tuple[int, int]], land: Land | None, gaps: Gaps | None
+) -> MapGround:
     """The ground of roads and land, by its parts."""
     around = MeshBuilder()
     if land is not None:
         land.add_to(around)
-    whole = joined([paved, around.build(upwards=True)])
+    meshes = [paved] if gaps is None else [paved, gaps.mesh]
+    whole = joined([*meshes, around.build(upwards=True)])
     numbers = whole.actors.astype(np.int64)
     present = np.unique(numbers)
     order = np.argsort(numbers, kind="stable")
@@ -136,6 +146,7 @@ def _ground(paved: Mesh, surfaces: dict[int, tuple[int, int]], land: Land | None
         land,
         paved,
         surfaces,
+        gaps,
     )
 
 
@@ -222,7 +233,7 @@ def _add_marks(
         start = section.start + mark.start
         end = section.start + marks[i + 1].start if i + 1 < len(marks) else section.end
         width = mark.width if mark.width > 0.0 else _USUAL_LINE
-        colour = _LINE_COLOURS.get(mark.color, _WHITE)
+        colour = _LINE_COLOURS.get(mark.color, WHITE)
         for j, word in enumerate(words):
             middle = t + (j - 0.5 * (len(words) - 1)) * 2.0 * width
             left, right = line.beside(middle + 0.5 * width), line.beside(middle - 0.5 * width)
@@ -255,29 +266,3 @@ def _at(stations: Floats, points: Floats, s: float) -> Floats:
     i = min(int(np.searchsorted(stations, s, "right")) - 1, len(stations) - 2)
     share = (s - stations[i]) / (stations[i + 1] - stations[i])
     return (points[i] + share * (points[i + 1] - points[i]))[None, :]
-
-
-def _add_crosswalk(
-    builder: MeshBuilder, network: RoadNetwork, thing: RoadObject, owner: int
-) -> None:
-    """Bars across the longer sides of a crosswalk of four corners."""
-    corners = thing.outline[:4]
-    if len(corners) < 4 or not 0.0 <= thing.s <= network.length(thing.road_id):
-        return
-    x, y, z, heading = network.pose(thing.road_id, thing.s, thing.t)
-    sin, cos = sincos(heading + thing.heading)
-    places = []
-    for u, v, _ in corners:
-        px, py = x + (u * cos - v * sin), y + (u * sin + v * cos)
-        at = network.project(px, py, z=z)
-        places.append((px, 0.0 - py, network.pose(at.road_id, at.s, at.t)[2]))
-    a, b, c, d = np.array(places)
-    if dot(b - a, b - a) < dot(c - b, c - b):
-        a, b, c, d = b, c, d, a
-    count = int(sqrt(float(dot(b - a, b - a))) / _BAR_PERIOD + 0.5)
-    first = (np.arange(count) / max(count, 1))[:, None]
-    last = first + 0.5 / max(count, 1)
-    builder.quads(
-        a + first * (b - a), a + last * (b - a), d + last * (c - d), d + first * (c - d),
-        ROAD_LINES, _WHITE, PAINT, owner,
-    )  # fmt: skip

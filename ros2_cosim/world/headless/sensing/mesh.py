@@ -40,6 +40,7 @@ class Mesh(NamedTuple):
     :ivar levels: (n) SURFACE, LANE or PAINT
     :ivar shades: (n, 3) normals by which they are lit, which a texture may have turned
     :ivar glow: (n, 3) red, green, blue of what shines by itself
+    :ivar things: (n) ids of things that stand beside roads, 0 for others
     """
 
     points: Floats
@@ -52,6 +53,7 @@ class Mesh(NamedTuple):
     levels: Bytes
     shades: Floats
     glow: Bytes
+    things: Ids
 
     def __len__(self) -> int:
         """The number of triangles."""
@@ -64,6 +66,7 @@ class Mesh(NamedTuple):
         colours: Bytes | None = None,
         shades: Floats | None = None,
         glow: Bytes | None = None,
+        things: Ids | None = None,
     ) -> Mesh:
         """The same triangles with another look (a mesh is as long as it has triangles)."""
         return Mesh(
@@ -71,6 +74,7 @@ class Mesh(NamedTuple):
             self.actors if actors is None else actors,
             self.colours if colours is None else colours, self.levels,
             self.shades if shades is None else shades, self.glow if glow is None else glow,
+            self.things if things is None else things,
         )  # fmt: skip
 
     def take(self, which: Flags | Indices) -> Mesh:
@@ -80,7 +84,7 @@ class Mesh(NamedTuple):
         return Mesh(
             self.points.take(w, 0), self.normals.take(w, 0), self.centres.take(w, 0),
             self.radii.take(w), self.tags.take(w), self.actors.take(w), self.colours.take(w, 0),
-            self.levels.take(w), self.shades.take(w, 0), self.glow.take(w, 0),
+            self.levels.take(w), self.shades.take(w, 0), self.glow.take(w, 0), self.things.take(w),
         )  # fmt: skip
 
 
@@ -142,11 +146,13 @@ def mesh_of(
     levels: Bytes,
     shades: Floats | None = None,
     glow: Bytes | None = None,
+    things: Ids | None = None,
 ) -> Mesh:
     """A mesh with normals and balls worked out; triangles without area are left out.
 
     :param shades: (n, 3) normals by which triangles are lit, zeros for their own
     :param glow: (n, 3) what shines by itself
+    :param things: (n) ids of what stands beside roads
     """
     normals = cross(points[:, 1] - points[:, 0], points[:, 2] - points[:, 0])
     sizes = length(normals)
@@ -162,6 +168,7 @@ def mesh_of(
         tags[good], actors[good], colours[good], levels[good],
         normals if shades is None else _shading(shades[good], normals),
         np.zeros((len(points), 3), np.uint8) if glow is None else glow[good],
+        np.zeros(len(points), np.uint32) if things is None else things[good],
     )  # fmt: skip
 
 
@@ -190,10 +197,11 @@ class MeshBuilder:
         actor: int = 0,
         glow: Colour = (0, 0, 0),
         shade: tuple[float, float, float] = (0.0, 0.0, 0.0),
+        thing: int = 0,
     ) -> None:
         """Triangles (n, 3, 3) of one look."""
         self._points.append(points)
-        self._marks.append((len(points), tag, actor, *colour, level, *glow))
+        self._marks.append((len(points), tag, actor, *colour, level, *glow, thing))
         self._shades.append(np.broadcast_to(np.array(shade), (len(points), 3)))
 
     def quads(
@@ -225,7 +233,7 @@ class MeshBuilder:
             e, f = points[:, 1] - points[:, 0], points[:, 2] - points[:, 0]
             down = e[:, 0] * f[:, 1] - e[:, 1] * f[:, 0] < 0.0
             points[down] = points[down][:, ::-1]
-        marks = np.array(self._marks, dtype=np.int64).reshape(-1, 10)
+        marks = np.array(self._marks, dtype=np.int64).reshape(-1, 11)
         marks = np.repeat(marks, marks[:, 0], axis=0)
         return mesh_of(
             points,
@@ -235,4 +243,5 @@ class MeshBuilder:
             marks[:, 6].astype(np.uint8),
             np.concatenate(self._shades or [np.zeros((0, 3))]),
             marks[:, 7:10].astype(np.uint8),
+            marks[:, 10].astype(np.uint32),
         )

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
+from ros2_cosim.world.headless.actors import VehicleActor
 from ros2_cosim.world.headless.materials import PLAIN, Material
 from ros2_cosim.world.headless.sensing.axes import Floats, axes_of
 from ros2_cosim.world.headless.sensing.ground import MapGround, ground_of
@@ -114,11 +115,15 @@ class SceneBuilder:
             shape = self._shapes[key]
             if shape is not None:
                 pose: tuple[float, ...] = ()
+                lights = 0
                 if isinstance(actor, WalkerActor):
                     pose = actor.skeleton.look()
                     shape = self._posed_body(actor, shape, pose)
+                elif isinstance(actor, VehicleActor) and actor.lights:
+                    lights = actor.lights
+                    shape = shape.lit(lights)
                 seen.append((actor, world.pose(actor), shape))
-                looks.append((*key, pose, seen[-1][1]))
+                looks.append((*key, pose, lights, seen[-1][1]))
         made = whole, *looks
         if self._scene is None or not self._is_made(made):
             self._scene = TriangleScene(
@@ -158,8 +163,8 @@ class SceneBuilder:
             self._posed.clear()
         scenery = self._scenery
         world.things.take_parts([*self._ground.parts, *(scenery.parts if scenery else ())])
-        first, land = len(self._ground.parts), self._ground.land
-        world.land.take(None if land is None else land.height)
+        first = len(self._ground.parts)
+        world.land.take(None if self._ground.land is None else self._ground.height)
         parts = world.things.parts()
         made = world.things.made_lamps() + parts[first:]
         if scenery is not None:
@@ -172,7 +177,14 @@ class SceneBuilder:
             pieces, owners = [ground], [np.full(len(ground), -1)]
             details = walls = None
             if scenery is not None:
-                solid, flat = (_as_shown(layer, made) for layer in (scenery.solid, scenery.details))
+                lit = world.lamps.are_windows_lit
+                windows = scenery.details if lit else scenery.details.by_day()
+                solid, flat = (_as_shown(layer, made) for layer in (scenery.solid, windows))
+                ids = np.array([thing.id for thing in made], dtype=np.uint32)
+                solid, flat = (
+                    part._replace(mesh=part.mesh.changed(things=ids.take(part.owners)))
+                    for part in (solid, flat)
+                )
                 pieces.append(solid.mesh)
                 owners.append(solid.owners)
                 if len(flat.mesh):

@@ -10,7 +10,6 @@ import numpy as np
 
 from ros2_cosim.world.headless.actors import Actor, VehicleActor
 from ros2_cosim.world.headless.blueprints import LIBRARY
-from ros2_cosim.world.headless.labels import POLES
 from ros2_cosim.world.headless.materials import PLAIN, Colour, Material
 from ros2_cosim.world.headless.sensing.axes import Floats
 from ros2_cosim.world.headless.sensing.bodies import (
@@ -20,39 +19,29 @@ from ros2_cosim.world.headless.sensing.bodies import (
     vehicle_body,
 )
 from ros2_cosim.world.headless.sensing.figures import SolidFigure
-from ros2_cosim.world.headless.sensing.mesh import PAINT, SURFACE, Bytes
+from ros2_cosim.world.headless.sensing.mesh import SURFACE, Bytes, Indices
 from ros2_cosim.world.headless.sensing.painted import Direction, box_corners, painted_box, textured
-from ros2_cosim.world.headless.signals import PLATE, LightActor, SignActor
+from ros2_cosim.world.headless.sensing.sign_faces import sign_body
+from ros2_cosim.world.headless.signals import LightActor, SignActor
 from ros2_cosim.world.headless.wire_types import BoundingBox
-from ros2_cosim.world.map.traffic_lights import GREEN, RED, YELLOW
 
 # Hinges of the doors as shares of half a vehicle: along it, and the side; of hood and trunk.
 _SIDE_DOORS = ((0.45, -1.0), (0.45, 1.0), (-0.05, -1.0), (-0.05, 1.0))
 _LIDS = (0.5, -0.6)
 _DOOR, _PLATE_HALF = 0.45, 0.03  # m, half the width and half the depth of a door
-_POLE = 0.06  # m, half a pole's thickness
-_LIGHT_SIZE = (0.4, 1.0)
 
 _DARKEST = 24  # of a channel: black paint shines
-_PAPER: Colour = (228, 228, 222)
-_METAL: Colour = (110, 112, 114)
-_HOUSING: Colour = (24, 26, 24)
-_RED: Colour = (190, 26, 28)
 _PAINTED: Colour = (128, 132, 138)
 _SHIRTS: tuple[Colour, ...] = ((150, 60, 50), (60, 90, 140), (190, 180, 150), (70, 110, 80))
 _ORANGE: Colour = (222, 104, 34)
 _PROP: Colour = (150, 132, 104)
-_DARK_LAMP: Colour = (52, 50, 46)
-_LAMPS: tuple[tuple[int, float, Colour], ...] = (
-    (RED, 0.62, (250, 44, 36)), (YELLOW, 0.0, (250, 196, 40)), (GREEN, -0.62, (44, 232, 90)),
-)  # fmt: skip
-
-#: A patch on a face: (low u, high u, low v, high v) as shares of the half sizes, and colour.
-Patch = tuple[float, float, float, float, Colour]
 
 
 class BodyShape(NamedTuple):
-    """Triangles (n, 3, 3) in the actor's frame, with tags, colours, levels, shades and glow (n)."""
+    """Triangles (n, 3, 3) in the actor's frame, with tags, colours, levels, shades and glow (n).
+
+    :ivar shine: (n, 3) what lamps shine with, and ``lamps`` (n): the lights that switch them on
+    """
 
     points: Floats
     tags: Bytes
@@ -60,6 +49,13 @@ class BodyShape(NamedTuple):
     levels: Bytes
     shades: Floats
     glow: Bytes
+    shine: Bytes
+    lamps: Indices
+
+    def lit(self, lights: int) -> BodyShape:
+        """The same with lights (bits of ``VehicleLightState``) on."""
+        burns = (self.lamps & lights) != 0
+        return self._replace(glow=np.where(burns[:, None], self.shine, self.glow))
 
 
 class _Pieces:
@@ -77,64 +73,45 @@ class _Pieces:
         centre: tuple[float, float, float],
         half: tuple[float, float, float],
         colour: Colour,
-        tag: int | None = None,
     ) -> None:
         corners = box_corners(*half) + np.array(centre)
         for piece in painted_box(corners, colour, self._material):
-            self._take(
-                piece.points, self.tag if tag is None else tag, piece.colour, SURFACE,
-                piece.glow, piece.shade,
-            )  # fmt: skip
+            self._take(piece.points, self.tag, piece.colour, piece.glow, piece.shade)
 
     def figure(self, figure: SolidFigure, box: BoundingBox) -> None:
         """A figure that stands on the floor of a box, with the textures of the material."""
         foot = np.array((*box.location[:2], box.location[2] - box.extent[2]))
         for piece in figure.pieces:
             points = piece.points + foot
+            lamp = piece.shine, piece.lamps
+            glow = (0, 0, 0) if piece.lamps else piece.shine
             if self._material == PLAIN:
-                self._take(points, piece.label, piece.colour, SURFACE)
+                self._take(points, piece.label, piece.colour, glow, lamp=lamp)
                 continue
             for triangle in points:
                 look, shade = textured(triangle, piece.colour, self._material, box)
-                self._take(triangle[None], piece.label, look.colour, SURFACE, look.glow, shade)
-
-    def patches(
-        self,
-        centre: tuple[float, float, float],
-        half: tuple[float, float, float],
-        axis: int,
-        sign: float,
-        patches: tuple[Patch, ...],
-    ) -> None:
-        """Patches on the face of a box at the end of an axis (0: front and back, 1: sides)."""
-        for u0, u1, v0, v1, colour in patches:
-            around = np.empty((4, 3))
-            across = 1 - axis
-            around[:, axis] = centre[axis] + sign * half[axis]
-            around[:, across] = centre[across] + half[across] * np.array([u0, u1, u1, u0])
-            around[:, 2] = centre[2] + half[2] * np.array([v0, v0, v1, v1])
-            if (sign > 0.0) == (axis == 1):
-                around = around[::-1]
-            self._take(np.stack((around[[0, 1, 2]], around[[0, 2, 3]])), self.tag, colour, PAINT)
+                glow = look.glow if any(look.glow) else glow
+                self._take(triangle[None], piece.label, look.colour, glow, shade, lamp)
 
     def _take(
         self,
         points: Floats,
         tag: int,
         colour: Colour,
-        level: int,
-        glow: Colour = (0, 0, 0),
+        glow: Colour,
         shade: Direction = (0.0, 0.0, 0.0),
+        lamp: tuple[Colour, int] = ((0, 0, 0), 0),
     ) -> None:
         self._points.append(points)
-        self._rows.extend([(tag, *colour, level, *glow)] * len(points))
+        self._rows.extend([(tag, *colour, SURFACE, *glow, *lamp[0], lamp[1])] * len(points))
         self._shades.extend([shade] * len(points))
 
     def shape(self) -> BodyShape:
-        rows = np.array(self._rows, dtype=np.uint8)
+        lamps = np.array([row[-1] for row in self._rows], dtype=np.int64)
+        rows = np.array([row[:-1] for row in self._rows], dtype=np.uint8)
         return BodyShape(
             np.concatenate(self._points), rows[:, 0], rows[:, 1:4], rows[:, 4],
-            np.array(self._shades), rows[:, 5:8],
+            np.array(self._shades), rows[:, 5:8], rows[:, 8:11], lamps,
         )  # fmt: skip
 
 
@@ -152,7 +129,9 @@ def shape_of(actor: Actor, material: Material = PLAIN) -> BodyShape | None:
     """
     tag = actor.blueprint.semantic_tag
     if isinstance(actor, SignActor):
-        return _sign(actor, tag, material)
+        pieces = _Pieces(tag, material)
+        pieces.figure(*sign_body(actor, tag))
+        return pieces.shape()
     box = actor.bounding_box
     if min(box.extent) <= 0.0:
         return None
@@ -197,39 +176,3 @@ def _add_doors(pieces: _Pieces, box: BoundingBox, colour: Colour, doors: int) ->
         if doors >> number & 1:
             place = (x + along * length, y, z + height + _DOOR)
             pieces.box(place, (_PLATE_HALF, 0.7 * width, _DOOR), colour)
-
-
-def _sign(actor: SignActor, tag: int, material: Material) -> BodyShape:
-    """A pole from the ground up to the plate or the lamps."""
-    signal = actor.signal
-    pieces = _Pieces(tag, material)
-    light = isinstance(actor, LightActor)
-    width, height = actor.size()
-    if light:
-        width, height = signal.width or _LIGHT_SIZE[0], signal.height or _LIGHT_SIZE[1]
-    base = actor.stand()
-    # From the ground: the place is above it where the map says so.
-    foot = 0.0 - max(signal.z_offset, 0.0)
-    half_pole = 0.5 * (base - foot)
-    if half_pole > 0.0:
-        middle = (0.0, 0.0, foot + half_pole)
-        pieces.box(middle, (_POLE, _POLE, half_pole), _METAL, POLES)
-    centre = (0.0, 0.0, base + 0.5 * height)
-    if isinstance(actor, LightActor):
-        # As ``LightActor.head``: as deep as it is wide.
-        size = (0.5 * width, 0.5 * width, 0.5 * height)
-        pieces.box(centre, size, _HOUSING)
-        lamps: tuple[Patch, ...] = tuple(
-            (-0.6, 0.6, v - 0.26, v + 0.26, colour if actor.light.state == state else _DARK_LAMP)
-            for state, v, colour in _LAMPS
-        )
-        for sign in (-1.0, 1.0):
-            pieces.patches(centre, size, 0, sign, lamps)
-        return pieces.shape()
-    size = (PLATE, 0.5 * width, 0.5 * height)
-    stop = actor.blueprint.id == "traffic.stop"
-    pieces.box(centre, size, _RED)
-    inner: Patch = (-0.7, 0.7, -0.16, 0.16, _PAPER) if stop else (-0.7, 0.7, -0.7, 0.7, _PAPER)
-    for sign in (-1.0, 1.0):
-        pieces.patches(centre, size, 0, sign, (inner,))
-    return pieces.shape()

@@ -28,7 +28,8 @@ def mesh_of_things(things: Things, lights: StreetLights) -> Mesh:
         if lamp.is_shown and lamp.lamp is not None:
             above = lamp.lamp.z + _HEAD[2] - lamp.pose.location.z
             foot = Transform(lamp.lamp._replace(z=lamp.pose.location.z), lamp.pose.rotation)
-            _box(builder, lamp, _HEAD, above, colours.get(lamp.id, _DARK), foot)
+            shine = colours.get(lamp.id, (0, 0, 0))
+            _box(builder, lamp, _HEAD, above, colours.get(lamp.id, _DARK), foot, shine)
     return builder.build()
 
 
@@ -39,9 +40,15 @@ def _box(
     middle: float,
     colour: tuple[int, int, int],
     foot: Transform | None = None,
+    shine: tuple[int, int, int] = (0, 0, 0),
 ) -> None:
-    """A box above the thing's foot, or another one, whose middle is so high [m]."""
+    """A box above the thing's foot, or another one, whose middle is so high [m].
+
+    :param shine: of what is on; black: what clients have painted shines as they say
+    """
     corners = box_corners(*half) + np.array((0.0, 0.0, middle))
     placed = axes_of(foot or thing.pose).outside(corners)
     for piece in painted_box(placed, colour, thing.material):
-        builder.add(piece.points, thing.label, piece.colour, glow=piece.glow, shade=piece.shade)
+        glow = shine if any(shine) else piece.glow
+        builder.add(piece.points, thing.label, piece.colour, glow=glow, shade=piece.shade,
+                    thing=thing.id)  # fmt: skip

@@ -19,6 +19,10 @@ FLAT, GABLE, HIP, SHED = "flat", "gable", "hip", "shed"
 _GLASS: Final[Colour] = (62, 76, 90)
 _DOOR: Final[Colour] = (84, 62, 46)
 _SHOP_GLASS: Final[Colour] = (74, 92, 104)
+#: What windows shine with at night, and how many of them do, of rooms and of shops.
+_LIT: Final[tuple[Colour, ...]] = ((168, 130, 74), (150, 122, 82), (136, 142, 146))
+_ROOMS_LIT, _SHOPS_LIT = 0.4, 0.8
+_DARK: Final[Colour] = (0, 0, 0)
 _TILES: Final[tuple[Colour, ...]] = ((146, 74, 56), (120, 66, 54), (92, 88, 86))
 _GRAVEL: Final[tuple[Colour, ...]] = ((142, 140, 134), (118, 116, 112))
 _METAL: Final[tuple[Colour, ...]] = ((150, 156, 160), (104, 118, 128))
@@ -110,14 +114,23 @@ class _Wall(NamedTuple):
         return self.x + across * self.along[0], self.y + across * self.along[1], z
 
     def patch(
-        self, form: SolidFigure, low: float, high: float, z: tuple[float, float], colour: Colour
+        self,
+        form: SolidFigure,
+        low: float,
+        high: float,
+        z: tuple[float, float],
+        colour: Colour,
+        shine: Colour = _DARK,
     ) -> None:
         corners = self.at(low, z[0]), self.at(high, z[0]), self.at(high, z[1]), self.at(low, z[1])
-        form.patch(corners, (*self.out, 0.0), colour)
+        form.patch(corners, (*self.out, 0.0), colour, shine)
 
 
-def house(kind: Facade, width: float, depth: float, dice: Dice) -> SolidFigure:
-    """A house whose front, at y = 0, looks to the road; x from 0 to its width [m]."""
+def house(kind: Facade, width: float, depth: float, dice: Dice, evening: Dice) -> SolidFigure:
+    """A house whose front, at y = 0, looks to the road; x from 0 to its width [m].
+
+    :param evening: draws which windows are lit at night
+    """
     form = SolidFigure(BUILDINGS)
     wall, roof = shaded(dice.pick(kind.walls), dice.between(0.88, 1.06)), dice.pick(kind.roofs)
     storeys = dice.whole(*kind.storeys)
@@ -136,42 +149,48 @@ def house(kind: Facade, width: float, depth: float, dice: Dice) -> SolidFigure:
         _Wall(0.0, 0.0, (0.0, 1.0), (-1.0, 0.0), depth),
         _Wall(width, 0.0, (0.0, 1.0), (1.0, 0.0), depth),
     )
-    _add_ground_floor(form, front, kind)
+    _add_ground_floor(form, front, kind, evening)
     for storey in range(1, storeys):
-        _add_windows(form, front, kind, storey)
+        _add_windows(form, front, kind, storey, evening)
     for side in others:
         for storey in range(storeys):
-            _add_windows(form, side, kind, storey)
+            _add_windows(form, side, kind, storey, evening)
     if kind.balconies:
         for storey in range(1, storeys):
             _add_balconies(form, width, storey * kind.storey, shaded(wall, 0.85))
     return form
 
 
-def _add_windows(form: SolidFigure, wall: _Wall, kind: Facade, storey: int) -> None:
+def _light(evening: Dice, chance: float) -> Colour:
+    """What a window shines with at night."""
+    return evening.pick(_LIT) if evening.falls(chance) else _DARK
+
+
+def _add_windows(form: SolidFigure, wall: _Wall, kind: Facade, storey: int, evening: Dice) -> None:
     floor = storey * kind.storey + kind.sill
     z = floor, floor + kind.window[1]
     if kind.spacing == 0.0:
-        wall.patch(form, 0.4, wall.length - 0.4, z, _GLASS)
+        wall.patch(form, 0.4, wall.length - 0.4, z, _GLASS, _light(evening, _ROOMS_LIT))
         return
     count = int((wall.length - 0.8) / kind.spacing)
     margin = 0.5 * (wall.length - count * kind.spacing)
     for n in range(count):
         low = margin + n * kind.spacing + 0.5 * (kind.spacing - kind.window[0])
-        wall.patch(form, low, low + kind.window[0], z, _GLASS)
+        wall.patch(form, low, low + kind.window[0], z, _GLASS, _light(evening, _ROOMS_LIT))
 
 
-def _add_ground_floor(form: SolidFigure, front: _Wall, kind: Facade) -> None:
+def _add_ground_floor(form: SolidFigure, front: _Wall, kind: Facade, evening: Dice) -> None:
     middle = 0.5 * front.length
     front.patch(form, middle - 0.6, middle + 0.6, (0.0, 2.2), _DOOR)
     if kind.is_shop:
         height = kind.storey - 0.6
         for low, high in ((0.5, middle - 1.0), (middle + 1.0, front.length - 0.5)):
-            front.patch(form, low, high, (0.4, height), _SHOP_GLASS)
+            shine = _light(evening, _SHOPS_LIT)
+            front.patch(form, low, high, (0.4, height), _SHOP_GLASS, shine)
         return
     for low, high in ((0.0, middle - 1.0), (middle + 1.0, front.length)):
         part = _Wall(front.x + low, front.y, front.along, front.out, high - low)
-        _add_windows(form, part, kind, 0)
+        _add_windows(form, part, kind, 0, evening)
 
 
 def _add_balconies(form: SolidFigure, width: float, z: float, colour: Colour) -> None:

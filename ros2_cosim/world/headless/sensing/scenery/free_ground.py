@@ -8,7 +8,8 @@ import numpy as np
 
 from ros2_cosim.world.headless.sensing.axes import Floats
 from ros2_cosim.world.headless.sensing.land import distances
-from ros2_cosim.world.headless.sensing.mesh import Indices, length, ranges
+from ros2_cosim.world.headless.sensing.mesh import Indices
+from ros2_cosim.world.headless.sensing.samples import samples_of
 
 _CELL = 1.0  # m
 _FARTHEST = 24  # cells, up to which distances are known
@@ -27,7 +28,7 @@ class FreeGround:
         self._low = np.floor(corners.min(axis=0) - _MARGIN)
         self._size = np.ceil((corners.max(axis=0) + _MARGIN - self._low) / _CELL).astype(np.int64)
         paving = np.zeros(self._size, dtype=bool)
-        cells = self._cells(_samples(paved))
+        cells = self._cells(samples_of(paved, _SAMPLES))
         paving[cells[:, 0], cells[:, 1]] = True
         self._away = distances(paving, _FARTHEST) * _CELL
         self._taken = np.zeros(self._size, dtype=bool)
@@ -73,25 +74,3 @@ def rectangle(x: float, y: float, axes: tuple[float, float], size: tuple[float, 
     points[..., 0] = x + (u * cos - v * sin)
     points[..., 1] = y + (u * sin + v * cos)
     return points.reshape(-1, 2)
-
-
-def _samples(triangles: Floats) -> Floats:
-    """Points (n, 2) over triangles (n, 3, 3), dense."""
-    a, b, c = (triangles[:, i] for i in range(3))
-    across = _steps(np.maximum(length(b - a), length(c - b)))
-    along = _steps(length(c - a))
-    counts = across * along
-    owners = np.repeat(np.arange(len(counts)), counts)
-    number = ranges(np.zeros_like(counts), counts)
-    width = along[owners]
-    row = number // width
-    u = row / (across[owners] - 1.0)
-    v = (number - row * width) / (width - 1.0) * (1.0 - u)
-    a, b, c = a[owners, :2], b[owners, :2], c[owners, :2]
-    points: Floats = a + (u[:, None] * (b - a) + v[:, None] * (c - a))
-    return points
-
-
-def _steps(lengths: Floats) -> Indices:
-    steps: Indices = np.ceil(lengths / _SAMPLES).astype(np.int64) + 1
-    return np.maximum(steps, 2)

@@ -27,7 +27,10 @@ def kerb_of(network: RoadNetwork, road: Road) -> SolidFigure | None:
     for section in road.lanes.sections:
         stations = stations_of(road, section)
         for lane_id, lane in section.lanes.items():
-            if stations and lane.type == "sidewalk":
+            # The one that is next to the lanes: a pavement may be of several.
+            inner = section.lanes.get(lane_id - 1 if lane_id > 0 else lane_id + 1)
+            beside_it = inner is not None and inner.type == "sidewalk"
+            if stations and lane.type == "sidewalk" and not beside_it:
                 _add(form, network, road, section, lane_id, stations)
     return form if form.pieces else None
 

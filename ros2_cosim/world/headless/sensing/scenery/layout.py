@@ -195,7 +195,8 @@ class SceneryLayout:
         corners = [front.at(x, y) for x in (0.0 - half, half) for y in (away, back)]
         # The floor is at the lowest corner: on a slope the rest of the house is in the ground.
         floor = min(self._height(x, y) for x, y in corners)
-        form = buildings.house(kind, width, depth, dice)
+        evening = Dice(self._seed, f"evening {len(self.placed)}")
+        form = buildings.house(kind, width, depth, dice, evening)
         self.placed.append(Placed(kind.name, form, (*corners[0], floor), front.turn))
         self._lots.append(_Lot(front, kind, half, away, dice))
 

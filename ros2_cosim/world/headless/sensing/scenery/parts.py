@@ -31,6 +31,10 @@ class SceneryLayer(NamedTuple):
     mesh: Mesh
     owners: Indices
 
+    def by_day(self) -> SceneryLayer:
+        """The same without what shines at night."""
+        return self._replace(mesh=self.mesh.changed(glow=np.zeros_like(self.mesh.glow)))
+
 
 class Scenery(NamedTuple):
     """What stands beside the roads of a map.
@@ -157,26 +161,31 @@ def _along(points: Floats, axis: Floats) -> Floats:
 
 
 def _marks(placed: list[Placed]) -> Indices:
-    """Of each triangle: the number of its part, whether it is a detail, its label and colour."""
+    """Of each triangle: the number of its part, whether it is a detail, its label, its colour, and
+    what it shines with at night: lamps of parked cars do not.
+    """
     rows = [
-        (len(piece.points), number, piece.is_detail, piece.label, *piece.colour)
+        (
+            len(piece.points), number, piece.is_detail, piece.label, *piece.colour,
+            *((0, 0, 0) if piece.lamps else piece.shine),
+        )
         for number, each in enumerate(placed)
         for piece in each.form.pieces
-    ]
-    table = np.array(rows, dtype=np.int64).reshape(-1, 7)
+    ]  # fmt: skip
+    table = np.array(rows, dtype=np.int64).reshape(-1, 10)
     return np.repeat(table[:, 1:], table[:, 0], axis=0)
 
 
 def _layer(points: Floats, marks: Indices, is_detail: bool) -> SceneryLayer:
     chosen = marks[:, 1] == is_detail
     points, marks = points[chosen], marks[chosen]
-    # The numbers of parts travel as those of actors: a mesh leaves out triangles without area.
+    # The numbers of parts travel with it: a mesh leaves out triangles without area.
     mesh = mesh_of(
-        points, marks[:, 2].astype(np.uint8), marks[:, 0].astype(np.uint32),
+        points, marks[:, 2].astype(np.uint8), np.zeros(len(points), dtype=np.uint32),
         marks[:, 3:6].astype(np.uint8), np.full(len(points), SURFACE, dtype=np.uint8),
+        glow=marks[:, 6:9].astype(np.uint8), things=marks[:, 0].astype(np.uint32),
     )  # fmt: skip
-    owners = mesh.actors.astype(np.int64)
-    return SceneryLayer(mesh.changed(actors=np.zeros_like(mesh.actors)), owners)
+    return SceneryLayer(mesh, mesh.things.astype(np.int64))
 
 
 def _covered(pose: Transform, half: Vector) -> Floats:

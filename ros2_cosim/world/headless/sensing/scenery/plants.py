@@ -56,7 +56,10 @@ def tree(kind: Tree, height: float, dice: Dice) -> SolidFigure:
     leaves = shaded(kind.leaves, dice.between(0.85, 1.15))
     light = shaded(leaves, _LIGHTER)
     thick = 0.018 * height
-    form.pillar((0.0, 0.0, -0.3), free + 0.5, (thick, 0.8 * thick), kind.bark, sides=5)
+    half = 0.5 * (height - free)
+    # Up into the crown, whose round body begins a little higher.
+    top = free + (0.2 if kind.tiers else 0.3 * half)
+    form.pillar((0.0, 0.0, -0.3), top + 0.3, (thick, 0.8 * thick), kind.bark, sides=5)
     form.block((0.0 - thick, 0.0 - thick, -0.3), (thick, thick, free))
     if kind.tiers:
         step = (height - free) / kind.tiers
@@ -64,9 +67,8 @@ def tree(kind: Tree, height: float, dice: Dice) -> SolidFigure:
             low, share = free + tier * step, 1.0 - tier / (kind.tiers + 0.6)
             tall = height - low if tier == kind.tiers - 1 else 1.35 * step
             colour = light if tier % 2 else leaves
-            form.pillar((0.0, 0.0, low), tall, (share * radius, 0.0), colour)
+            form.pillar((0.0, 0.0, low), tall, (share * radius, 0.0), colour, has_floor=True)
         return form
-    half = 0.5 * (height - free)
     form.ball((0.0, 0.0, free + half), (radius, radius, half), (leaves, light))
     return form
 
