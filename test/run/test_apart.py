@@ -63,7 +63,7 @@ def test_what_fails_is_named(command: str, law: str, recording: Path, tmp_path: 
     assert ended.stderr.splitlines()[-1] == f"cosim: {WORDS[law]}{place}"
     assert ended.returncode == 1
     if place:
-        assert "line 29, in end" in (tmp_path / "out" / "traceback.txt").read_text()
+        assert "line 30, in end" in (tmp_path / "out" / "traceback.txt").read_text()
 
 
 @pytest.mark.usefixtures("nothing_left")

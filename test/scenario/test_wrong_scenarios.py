@@ -27,7 +27,8 @@ WRONG = [
      ["participants.v2v.inputs", "'acceleration/leader' is missing"]),
     ("participants.cacc1.inputs={objects: sensor1.objects}",
      ["participants.cacc1.inputs", "'odometry' is missing"]),
-    ("participants.world.outputs={}", ["participants.", "odometry/leader"]),
+    ("participants.world.outputs={}",
+     ["world.odometry/leader -> sensor1", "participant 'world' has no output port"]),
     # an unknown port
     ("participants.cacc2.inputs.v2v_leeder=v2v.leader_to_follower2",
      ["participants.cacc2.inputs.v2v_leeder", "did you mean 'v2v_leader'"]),

@@ -44,8 +44,8 @@ class Crashing(Counting):
 PATIENCE_S = 0.3
 WORDS = {
     "Failing": "participant 'cacc1' failed in its activation 6 at 200ms: KeyError: 'kp' "
-    f"({FILE}, line 29)",
+    f"({FILE}, line 30)",
     "Endless": "participant 'cacc1' has not returned from its activation 6 at 200ms for "
-    f"{PATIENCE_S} s of wall time ({FILE}, line 34)",
+    f"{PATIENCE_S} s of wall time ({FILE}, line 35)",
     "Crashing": f"participant 'cacc1' ({FILE}) crashed by SIGSEGV in its activation at 200ms",
 }

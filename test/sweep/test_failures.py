@@ -36,7 +36,7 @@ def test_a_run_that_fails_hangs_or_crashes_is_named_and_kept(tmp_path: Path) -> 
         "000002": WORDS["Endless"],
         "000003": WORDS["Crashing"],
     }
-    assert "line 29" in (output / "runs" / "000001" / "traceback.txt").read_text(encoding="utf-8")
+    assert "line 30" in (output / "runs" / "000001" / "traceback.txt").read_text(encoding="utf-8")
     for run in result.failed:
         summary = read_summary(output / "runs" / run.run_id, complete=False)
         assert not summary.complete and not summary.passed

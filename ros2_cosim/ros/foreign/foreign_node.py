@@ -78,6 +78,8 @@ _DISCOVERY_S = 0.2
 _LOOKS_OF_ANSWERS = 3
 #: Without a barrier, what came after the last activation is waited for so long [s].
 _REST_S = 0.1
+#: For so long [s] the process of a node that was started elsewhere is looked for.
+_PROCESS_S = 1.0
 
 
 def connected_node(context: ModelContext, settings: ForeignSettings) -> ForeignNodeAdapter:
@@ -392,7 +394,10 @@ class ForeignNodeAdapter:
         """The processes whose threads are watched; empty: they cannot be seen."""
         if self._process is not None:
             return processes_of_session(self._process.pid)
-        found = self._topics.process()
+        topics = self._topics
+        # Its topics may be found before the ends that tell its process.
+        topics.wait_until(lambda: topics.process() is not None, _PROCESS_S)
+        found = topics.process()
         return [] if found is None else [found]
 
     def activate(self, step: Step) -> Mapping[str, Any]:

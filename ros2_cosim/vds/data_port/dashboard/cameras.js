@@ -6,7 +6,7 @@ export class Cameras {
   constructor(place, fetchImage) {
     this.place = place;
     this.fetchImage = fetchImage;
-    this.figures = new Map(); // camera -> {figure, canvas, asked}
+    this.figures = new Map(); // camera -> {figure, canvas, asked, wait, notBefore}
   }
 
   show(cameras) {
@@ -31,14 +31,14 @@ export class Cameras {
     canvas.role = "img";
     canvas.ariaLabel = `What camera ${id} sees`;
     this.place.appendChild(figure);
-    const known = { figure, canvas, asked: false };
+    const known = { figure, canvas, asked: false, wait: 500, notBefore: 0 }; // [ms]
     this.figures.set(id, known);
     return known;
   }
 
   // One request at a time for each camera: a slow server is not asked faster than it answers.
   async #ask({ id }, known) {
-    if (known.asked || known.failed) return;
+    if (known.asked || performance.now() < known.notBefore) return;
     known.asked = true;
     try {
       const image = await createImageBitmap(await this.fetchImage(id));
@@ -46,7 +46,9 @@ export class Cameras {
       pen.drawImage(image, 0, 0, width, height);
       known.canvas.dataset.pictures = Number(known.canvas.dataset.pictures ?? 0) + 1;
     } catch {
-      known.failed = true; // gone meanwhile, or a kind without pictures
+      // Gone meanwhile, or a kind without pictures; or the server was too slow, as at its first one.
+      known.wait *= 2;
+      known.notBefore = performance.now() + known.wait;
     } finally {
       known.asked = false;
     }
