@@ -140,7 +140,6 @@ def test_the_trace_is_that_of_the_world_in_process(
     with slave(load_scenario(PLATOON, changes), simulator) as port:
         scenario = load_scenario(PLATOON, [*changes, f"{WORLD}.dcp.port={port}"])
         digest, world = trace(scenario, "ros")
-        assert digest == expected
         # What is asked of it ends nothing; finish does.
         for _ in range(2):
             report = world.report()
@@ -149,6 +148,11 @@ def test_the_trace_is_that_of_the_world_in_process(
         assert simulator.closed == 1
         figures = world.report().figures["dcp_data"]
         assert list(figures) == (["world_slave"] if transport == "udp" else [])
+        sides = [data[side] for data in figures.values() for side in ("inputs", "outputs")]
+        if any(side["lost"] for side in sides):
+            world.close()
+            pytest.skip("this machine stood still for 0.2 s: a datagram counts as lost then")
+        assert digest == expected
         # The run begins anew, and the slave stays connected.
         digest, again = trace(scenario, "ros", world)
         assert (digest, again) == (expected, world)
