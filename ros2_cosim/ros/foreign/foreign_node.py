@@ -395,7 +395,8 @@ class ForeignNodeAdapter:
         if self._process is not None:
             return processes_of_session(self._process.pid)
         topics = self._topics
-        # Its topics may be found before the ends that tell its process.
+        # Its topics may be found earlier than the ends that show its process.
+        self._patience.begin(lambda: f"the process of {self._node_name}")
         topics.wait_until(lambda: topics.process() is not None, _PROCESS_S)
         found = topics.process()
         return [] if found is None else [found]
