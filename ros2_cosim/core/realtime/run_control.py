@@ -108,7 +108,7 @@ class RunControl(RunState):
         #: Why the run cannot begin anew, where that is known.
         self.no_reset = ""
         self.is_over = False
-        #: How many requests have changed how it goes on.
+        #: Number of requests that changed the course of the run.
         self.orders = 0
         self._pending: list[Callable[[Answer], None]] = []
 

@@ -314,7 +314,7 @@ class CoupledSlaves:
         self._steps += count
 
     def _steps_to(self, elapsed_ns: int) -> int:
-        """Steps from the present state to so long after the start of the run."""
+        """Number of steps from the present state to this time after the start of the run."""
         whole = elapsed_ns * self._steps_per_ns.numerator // self._steps_per_ns.denominator
         return whole - self._steps
 

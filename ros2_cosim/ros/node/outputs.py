@@ -80,10 +80,10 @@ class OutputTopics:
 
 
 def _silence(graph: Graph, name: str, port: str) -> int:
-    """At times that are so much later than a message, or later, it lets no reader go on [ns].
+    """A message lets a reader advance only to times less than this after its stamp [ns].
 
-    A reader goes on at a time when it knows all messages up to it; one whose input is delayed, when
-    it knows those before it. 0: it may do so at any time.
+    A reader advances to a time when it knows all messages up to that time; a reader with a delayed
+    input, when it knows those before it. 0: a message may let a reader advance to any time.
     """
     distance = separation(graph, name, port)
     if distance is None:
