@@ -301,7 +301,7 @@ def test_a_workspace_gets_the_same_python_packages(pyproject, package_xml):
 def test_a_package_that_is_too_old_is_one_sentence(found, said, monkeypatch):
     from ros2_cosim import requirements
 
-    monkeypatch.setattr(requirements, "version", lambda name: found)
+    monkeypatch.setattr(requirements, "version_of", lambda name: found)
     assert said in requirements.fault() and bool(said) == bool(requirements.fault())
     if said:
         with pytest.raises(SystemExit, match="pip install -r requirements-workspace.txt"):

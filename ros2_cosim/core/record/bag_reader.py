@@ -6,10 +6,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
+from functools import lru_cache
 from itertools import count, takewhile
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from ros2_cosim.compiled import stamp_of
 from ros2_cosim.core.documents.files import cause_of
 from ros2_cosim.core.documents.one_line import one_line
 from ros2_cosim.core.documents.plain_data import read_mapping
@@ -123,7 +125,7 @@ def recorded_until(bag: Path) -> int:
 
     :raises ConfigurationError: its metadata is malformed
     """
-    about: Any = read_mapping(bag / METADATA_FILE, "bag").get("rosbag2_bagfile_information")
+    about = _about(bag)
     try:
         if not about["message_count"]:
             return 0
@@ -139,10 +141,9 @@ def origin_of(bag: Path) -> dict[str, Any]:
 
     :raises ConfigurationError: its metadata is malformed
     """
-    path = bag / METADATA_FILE
-    about = read_mapping(path, "bag").get("rosbag2_bagfile_information") if path.is_file() else None
+    about = _about(bag) if (bag / METADATA_FILE).is_file() else None
     found = about.get("custom_data") if isinstance(about, dict) else None
-    return found if isinstance(found, dict) else {}
+    return dict(found) if isinstance(found, dict) else {}
 
 
 def start_of(bag: Path) -> int:
@@ -164,12 +165,27 @@ def storage_files(bag: Path) -> list[Path]:
     return list(takewhile(Path.is_file, (mcap_path(bag, number) for number in count())))
 
 
+def _about(bag: Path) -> Any:
+    """What the metadata of a bag says about it; its own dictionary, if it is well-formed.
+
+    :raises ConfigurationError: it is not there, malformed or too large
+    """
+    path = bag / METADATA_FILE
+    return _read_about(path, *(stamp_of(path) if path.is_file() else ()))
+
+
+@lru_cache(maxsize=1)
+def _read_about(path: Path, *stamp: int) -> Any:
+    """The same; a page about a run asks several times for what does not change meanwhile."""
+    return read_mapping(path, "bag").get("rosbag2_bagfile_information")
+
+
 def _listed(bag: Path) -> tuple[list[Path], dict[str, TopicType]]:
     """The storage files of a complete bag of this suite, and the topics that the first declares.
 
     Each file that its metadata names is there.
     """
-    about = read_mapping(bag / METADATA_FILE, "bag").get("rosbag2_bagfile_information")
+    about = _about(bag)
     names = about.get("relative_file_paths") if isinstance(about, dict) else None
     found = storage_files(bag)
     if not isinstance(names, list) or not all(isinstance(name, str) for name in names):

@@ -9,7 +9,7 @@ import platform
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
-from importlib.metadata import PackageNotFoundError, version
+from importlib.metadata import PackageNotFoundError
 from pathlib import Path
 from typing import Any, Literal
 
@@ -45,6 +45,7 @@ from ros2_cosim.core.scenario.exports import export_versions
 from ros2_cosim.core.scenario.pictures import picture_of
 from ros2_cosim.core.scenario.portable import digest_of, portable_text
 from ros2_cosim.core.scenario.schema import Scenario
+from ros2_cosim.requirements import version_of
 
 #: Participant -> its activation times [ns], as far as they were recorded.
 ACTIVATIONS_FILE = "activations.json"
@@ -435,7 +436,7 @@ def _versions() -> Mapping[str, str]:
     found = {"ros2_cosim": ros2_cosim.__version__, "python": platform.python_version()}
     for package in ("carla", "numpy", "ros-rclpy"):
         try:
-            found[package] = version(package)
+            found[package] = version_of(package)
         except PackageNotFoundError:
             continue
     return found

@@ -19,8 +19,6 @@ from ros2_cosim.core.documents.run_files import RESOLVED_SCENARIO
 from ros2_cosim.core.kernel.errors import ConfigurationError
 from ros2_cosim.core.messages.namespaces import renamed_argument
 from ros2_cosim.core.realtime.arrivals import read_arrivals
-from ros2_cosim.core.run.branch import check_branch
-from ros2_cosim.core.run.checkpoints import check_savable, check_times
 from ros2_cosim.core.run.output_directory import OutputDirectory
 from ros2_cosim.core.run.request import RunOptions, RunRequest, adjusted_scenario
 from ros2_cosim.core.run.shape import PreparedRun, Shape, find_shape, has_scene
@@ -93,6 +91,9 @@ def _check_checkpoints(request: RunRequest, shape: Shape) -> None:
 
 
 def _checked_branch(scenario: Scenario, options: RunOptions) -> RunOptions:
+    from ros2_cosim.core.run.branch import check_branch
+    from ros2_cosim.core.run.checkpoints import check_savable, check_times
+
     began = 0
     if options.branch is not None:
         began = check_branch(options.branch, scenario)

@@ -12,7 +12,7 @@ from contextlib import ExitStack, closing
 from functools import partial
 from pathlib import Path
 from types import TracebackType
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from ros2_cosim.core.kernel.errors import ConfigurationError, CosimError
 from ros2_cosim.core.kernel.graph import Graph
@@ -44,9 +44,7 @@ from ros2_cosim.core.record.spans import (
     noted_scheduler,
 )
 from ros2_cosim.core.record.summary import SUMMARY_FILE, Summary
-from ros2_cosim.core.run.branch import Branch
 from ros2_cosim.core.run.bringup import bring_up
-from ros2_cosim.core.run.checkpoints import CheckpointRecorder
 from ros2_cosim.core.run.observed import Observed, Place
 from ros2_cosim.core.run.request import RunRequest
 from ros2_cosim.core.run.results import leave_incomplete, note_profile, why, write_reports
@@ -59,6 +57,10 @@ from ros2_cosim.core.scenario.changing import ChangesTaken
 from ros2_cosim.core.scenario.declaration import declare_all, repeatability_of
 from ros2_cosim.core.scenario.schema import ChangeSettings, Scenario
 from ros2_cosim.core.scenario.system import bare_model, build_graph, layered_model
+
+if TYPE_CHECKING:
+    from ros2_cosim.core.run.branch import Branch
+    from ros2_cosim.core.run.checkpoints import CheckpointRecorder
 
 #: Simulated time between two reports of progress [ns].
 _SLICE_NS = 1_000_000_000
@@ -160,10 +162,14 @@ class InprocRun:
         self._written: list[str] = []
         self._branch: Branch | None = None
         if options.branch is not None:
+            from ros2_cosim.core.run.branch import Branch
+
             self._branch = Branch(options.branch, scenario, graph)
             self._branch.silence(self._behaviours)
         self._recorder: CheckpointRecorder | None = None
         if options.checkpoints:
+            from ros2_cosim.core.run.checkpoints import CheckpointRecorder
+
             self._recorder = CheckpointRecorder(scenario, graph, output)
             self._recorder.observe(self._behaviours)
         self._set_up_messages(graph, watch)
@@ -372,7 +378,7 @@ class InprocRun:
             self._spans.save(self._output / SPANS_DIRECTORY)
             note_profile(self._output)
         if self._record:
-            write_reports(self._output)
+            write_reports(self._output, self._scenario)
         return summary
 
     def _write_checkpoint(self, time_ns: int) -> None:

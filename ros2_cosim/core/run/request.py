@@ -312,13 +312,14 @@ def adjusted_scenario(request: RunRequest) -> Scenario:
     :raises ConfigurationError: it cannot be read, or a change is not allowed
     """
     # Imported late: the command line shows the options without what reads scenarios.
-    from ros2_cosim.core.run.branch import scenario_of
     from ros2_cosim.core.scenario.adjust import adjusted
     from ros2_cosim.core.scenario.leave_out import leave_out
     from ros2_cosim.core.scenario.schema import load_scenario
 
     scenario = request.scenario
     if request.branch is not None and scenario == request.branch:
+        from ros2_cosim.core.run.branch import scenario_of
+
         scenario = scenario_of(request.branch, request.set)
     elif isinstance(scenario, Path):
         scenario = load_scenario(scenario, request.set)

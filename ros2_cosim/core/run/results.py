@@ -25,7 +25,7 @@ from ros2_cosim.core.record.results import write_incomplete
 from ros2_cosim.core.record.summary import SUMMARY_FILE
 from ros2_cosim.core.run.output_directory import OutputDirectory, repetitions
 from ros2_cosim.core.scenario.exports import write_exports
-from ros2_cosim.core.scenario.schema import load_scenario
+from ros2_cosim.core.scenario.schema import Scenario, load_scenario
 
 #: Entry points of reports: functions of the directory of a run, which write files there.
 REPORT_GROUP = "ros2_cosim.reports"
@@ -74,25 +74,29 @@ def note_profile(directory: Path) -> None:
         write_profile(directory)
 
 
-def write_reports(directory: Path) -> None:
+def write_reports(directory: Path, scenario: Scenario | None = None) -> None:
     """Have all installed reports of a run made from its summary and its bag, and all exports.
 
+    :param scenario: that of the run; None: it is read from its file
     :raises StorageError: one cannot be written
     """
     if (directory / RESOLVED_SCENARIO).is_file():
-        export_again(directory)
+        export_again(directory, scenario=scenario)
     for write in functions_of(REPORT_GROUP).values():
         write(directory)
 
 
-def export_again(directory: Path, names: Iterable[str] = ()) -> None:
+def export_again(
+    directory: Path, names: Iterable[str] = (), scenario: Scenario | None = None
+) -> None:
     """Write the exports that the scenario of a run wants of its bag, and these, too.
 
+    :param scenario: that of the run with these; None: it is read from its file
     :raises ConfigurationError: an export does not fit the run
     :raises CosimError: one cannot be written
     """
     wanted = [f"bag.exports.{name}={{}}" for name in names]
-    scenario = load_scenario(directory / RESOLVED_SCENARIO, wanted)
+    scenario = scenario or load_scenario(directory / RESOLVED_SCENARIO, wanted)
     if scenario.bag.exports:
         write_exports(scenario, directory / BAG)
 

@@ -8,7 +8,6 @@ import marshal
 import re
 import sys
 from contextlib import suppress
-from importlib.metadata import version
 from importlib.resources import files
 from importlib.util import cache_from_source
 from pathlib import Path
@@ -21,6 +20,7 @@ from markupsafe import Markup, escape
 from ros2_cosim.core.documents.files import write_atomically
 from ros2_cosim.core.record.page_files import SCRIPTS, STYLE, as_one_script, page_file
 from ros2_cosim.core.record.summary import figure_text
+from ros2_cosim.requirements import version_of
 from ros2_cosim.world.pictures.road_shapes import PICTURES, SCENE_SCRIPTS
 
 #: The one script of pages that stand alone.
@@ -91,7 +91,7 @@ class _Compiled(BytecodeCache):
 
 
 def _head(bucket: Bucket) -> bytes:
-    return f"{sys.version} {version('jinja2')} {bucket.checksum}".replace("\n", " ").encode()
+    return f"{sys.version} {version_of('jinja2')} {bucket.checksum}".replace("\n", " ").encode()
 
 
 def page_template(name: str, room: str = "ros2_cosim.lab.report") -> Template:
