@@ -42,14 +42,14 @@ def directory(prefix: Path | None = None) -> Path:
     return (Path(sys.prefix) if prefix is None else prefix) / "lib" / "ros2_cosim_compiled"
 
 
-def digest_of(path: Path) -> str:
+def digest_of(path: Path | str) -> str:
     """The digest of one source file as the manifest has it."""
-    return sha256(path.read_bytes()).hexdigest()
+    return sha256(Path(path).read_bytes()).hexdigest()
 
 
-def stamp_of(path: Path) -> list[int]:
+def stamp_of(path: Path | str) -> list[int]:
     """What the system changes whenever a file is written, moved or copied: inode, size, ctime."""
-    found = path.stat()
+    found = os.stat(path)
     return [found.st_ino, found.st_size, found.st_ctime_ns]
 
 
@@ -121,7 +121,7 @@ def _load() -> tuple[CompiledFinder | None, str]:
         return None, f"compiled for {suffix}"
     for name, digest in sources.items():
         try:
-            path = _PACKAGE / name
+            path = f"{_PACKAGE}/{name}"  # hundreds of paths would take longer than the system
             same = stamp_of(path) == stamps.get(name) or digest_of(path) == digest
         except FileNotFoundError:
             same = False
