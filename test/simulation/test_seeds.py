@@ -16,6 +16,10 @@ pytest.importorskip("rclpy", reason="needs rclpy, which make setup installs")
 from simulation.disturbances import HARMLESS, KINDS
 from simulation.judge import Verdict, run_seed, run_seeds
 
+from ros2_cosim.core.kernel.errors import RunError
+from ros2_cosim.core.scenario.schema import Scenario
+from ros2_cosim.ros.programs import _start
+
 #: ``bench/simulated_network.py`` runs as many as there is time for.
 SEEDS = 320
 CHUNK = 160
@@ -66,3 +70,13 @@ def test_a_seed_repeats_itself_in_another_process(verdicts: list[Verdict]) -> No
 
 def test_different_seeds_differ(verdicts: list[Verdict]) -> None:
     assert len({verdict.digest for verdict in verdicts}) == len(verdicts)
+
+
+def test_only_a_world_looks_at_the_models_of_others(monkeypatch: pytest.MonkeyPatch) -> None:
+    """To look at them imports them, in each process, with all that they import themselves."""
+
+    def offered_world(scenario: Scenario, shape: str) -> None:
+        raise RunError("the models of others are imported")
+
+    monkeypatch.setattr(_start, "offered_world", offered_world)
+    assert run_seed(3, "calm").wrong == ""

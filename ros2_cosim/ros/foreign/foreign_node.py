@@ -169,7 +169,8 @@ class ForeignNodeAdapter:
             for port, each in those.items():
                 gate = inside(topics.node, gate_topic(name, key, port))
                 self._exchanges[port] = kind(topics.node, gate, each, f"{place}.{key}.{port}")
-        self._bundle = CATALOGUE.record(BUNDLE_TYPE)
+        # To read its definition takes longer than all else that is done before the node starts.
+        self._bundle: Any = CATALOGUE.record(BUNDLE_TYPE) if self._exchanges else None
         self._patience.may_end = bool(settings.calls) and not settings.offers
         #: Whether it has been activated: before that it asks what it likes.
         self._has_begun = False

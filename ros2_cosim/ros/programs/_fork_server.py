@@ -28,6 +28,7 @@ from ros2_cosim.core.documents.installed import PACKAGE, share_file
 from ros2_cosim.core.documents.offered import all_offered
 from ros2_cosim.core.documents.settings import build_validators
 from ros2_cosim.core.kernel.errors import ConfigurationError
+from ros2_cosim.core.kernel.random_streams import load_generator
 from ros2_cosim.core.messages.definitions import find_definition
 from ros2_cosim.core.process.processes import end_with_parent, leave, run_main
 from ros2_cosim.core.sockets.inherited import INHERITED
@@ -45,7 +46,7 @@ _MESSAGES = (
 )
 _SERVICES = ("lifecycle_msgs.srv", "rcl_interfaces.srv", "type_description_interfaces.srv")
 #: What models and nodes import when they are made.
-_MODULES = ("numpy.random", "ros2_cosim.ros.node.session", "ros2_cosim.core.scenario.check")
+_MODULES = ("ros2_cosim.ros.node.session", "ros2_cosim.core.scenario.check")
 #: Message types that most nodes read the definitions of, beside those of this package.
 _TYPES = (
     "builtin_interfaces/msg/Time",
@@ -101,6 +102,7 @@ def prepare(modules: Sequence[str]) -> None:
         _import(name)
     with contextlib.suppress(ImportError):
         _load_type_supports()
+    load_generator()
     all_offered()
     build_validators()
     with contextlib.suppress(ConfigurationError):

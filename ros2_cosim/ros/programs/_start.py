@@ -25,7 +25,7 @@ from ros2_cosim.core.kernel.errors import (
     reported_elsewhere,
 )
 from ros2_cosim.core.kernel.graph import Graph
-from ros2_cosim.core.kernel.layers import LayeredModel
+from ros2_cosim.core.kernel.layers import LayeredModel, bare
 from ros2_cosim.core.kernel.lifecycle import Operation
 from ros2_cosim.core.kernel.model import FullModel
 from ros2_cosim.core.kernel.runtime import ParticipantRuntime
@@ -46,6 +46,7 @@ from ros2_cosim.core.scenario.changes_by_hand import settings_of
 from ros2_cosim.core.scenario.changing import ChangesTaken
 from ros2_cosim.core.scenario.schema import Scenario, load_scenario, save_scenario
 from ros2_cosim.core.scenario.system import bare_model, build_graph, layered_model
+from ros2_cosim.core.scene.entities import EntityWorld
 from ros2_cosim.core.scene.scene import read_scene
 from ros2_cosim.driving.ros_bridge.ros_bridge_objects import BridgeObjects
 from ros2_cosim.driving.ros_bridge.ros_bridge_ports import BRIDGE_MODEL
@@ -338,10 +339,12 @@ def participant_node(
         Resetting(taken.check_reset, taken.reset),
     )
     started.watch(node.runtime)
-    place = place_of(offered_world(started.scenario, "ros"), name, model)
-    if place is not None:
+    # Only the world asks: to find out what it offers, the models of all others are imported.
+    if isinstance(bare(model), EntityWorld):
+        place = place_of(offered_world(started.scenario, "ros"), name, model)
         ros = started.session.node
-        EntityServices.offer(ros, place, asking(ros), list(started.scenario.participants))
+        if place is not None:
+            EntityServices.offer(ros, place, asking(ros), list(started.scenario.participants))
     return node
 
 
