@@ -12,8 +12,12 @@ from __future__ import annotations
 from collections.abc import Callable, Generator, Sequence
 from typing import NamedTuple
 
+from rclpy.executors import ExternalShutdownException
+
 from ros2_cosim.core.kernel.errors import Cancelled
 from ros2_cosim.core.kernel.time import NEVER
+from ros2_cosim.ros.node.lane import SocketLane
+from ros2_cosim.ros.node.receipts import Receipts
 from ros2_cosim.ros.node.session import Session
 
 #: Gives the longest time to wait [s]; in the end whether the run begins anew. What is raised while
@@ -34,18 +38,39 @@ def run_alone(session: Session, course: Course) -> bool:
 
     :returns: whether the run begins anew
     """
+    received: Receipts = session.received
+    lane = session.own_lane
     try:
         seconds = next(course)
         while True:
-            session.rest(session.rests)
             try:
-                session.wait(seconds, session.first)
+                if isinstance(lane, SocketLane):
+                    _wait(lane, received, seconds)
+                else:
+                    session.rest(received.rests)
+                    session.wait(seconds, received.first)
             except BaseException as error:  # it is raised again, in the course
                 seconds = course.throw(error)
             else:
                 seconds = next(course)
     except StopIteration as end:
         return bool(end.value)
+
+
+def _wait(lane: SocketLane, received: Receipts, seconds: float) -> None:
+    """As :meth:`.Session.rest` and :meth:`.Session.wait`, compiled: each step of a run waits.
+
+    :raises Cancelled: the process was asked to end
+    """
+    lane.rest(received.rests)
+    received.raise_pending()
+    if received.first:
+        lane.prefer(received.first)
+    try:
+        lane.spin_once(seconds)
+    except ExternalShutdownException:
+        raise Cancelled("shutdown") from None
+    received.raise_pending()
 
 
 def run_together(
@@ -79,7 +104,7 @@ def run_together(
                     on_end(one.traveller, one.again, one.error)
         on_turn("")
         if going:
-            waiter.rest(min([one.traveller.session.rests for one in going]))
+            waiter.rest(min([one.received.rests for one in going]))
             try:
                 waiter.serve(max(min(one.due for one in going) - timer(), 0) / 1e9)
             except Cancelled as error:
@@ -97,12 +122,12 @@ class _Going:
 
     def __init__(self, traveller: Traveller) -> None:
         self.traveller = traveller
-        self._received = traveller.session.received
+        self.received: Receipts = traveller.session.received
         self._course = traveller.course
         #: What is raised before that waits until it can be caught.
         self._has_begun = False
         #: Messages that it had got when it went on the last time.
-        self._seen = self._received.handled
+        self._seen = self.received.handled
         #: It goes on at this time [ns] at the latest.
         self.due = NEVER
         #: What was raised while it waited.
@@ -112,12 +137,12 @@ class _Going:
 
     def is_due(self, now: int) -> bool:
         """Whether there may be something for it to do."""
-        received = self._received
+        received = self.received
         return received.handled != self._seen or now >= self.due or received.has_pending
 
     def go_on(self, now: int) -> bool:
         """Let it do its work; returns whether it has not ended."""
-        received = self._received
+        received = self.received
         self._seen = received.handled
         try:
             pending = self.pending

@@ -60,6 +60,8 @@ _LOOK_S = 0.1
 _LOOK_NS = 200_000
 #: Shorter waits are waited for exactly [s].
 _FINE_S = 0.01
+#: So many events at most are told of one wait; the next one tells more.
+_EVENTS = 64
 #: ``select`` holds no descriptors from here on.
 _SELECTABLE = 1024
 _READ = select.EPOLLIN
@@ -260,7 +262,8 @@ class SocketLane:
         self._poll = select.epoll()
         self._waits = BriefWaits(_LOOK_NS, clock)
         self._waker = Waker()
-        self._poll.register(self._waker.fileno(), _READ)
+        self._waker_file: int = self._waker.fileno()
+        self._poll.register(self._waker_file, _READ)
         self._poll.register(line.fileno(), _READ)
         self._peers: dict[int, _Peer] = {}
         #: Those with something to be sent.
@@ -466,10 +469,12 @@ class SocketLane:
 
     def flush(self) -> None:
         """Send what is not for lazy readers, as far as the others take it."""
-        self._send_to(self.urgent)
+        if self.urgent:
+            self._send_to(self.urgent)
         if self._has_come():
             # The record has to be complete up to here, too, before all may go on.
-            self._send_to(self.lazy)
+            if self.lazy:
+                self._send_to(self.lazy)
             if self._board.answer():
                 self._note_ringing()
         self._awake_since = self._clock()
@@ -525,7 +530,7 @@ class SocketLane:
     def spin_once(self, timeout_sec: float | None = None) -> None:
         """Send what waits; then handle all that is there, or arrives first within the time."""
         seconds = _LOOK_S if timeout_sec is None else timeout_sec
-        began = self._clock()
+        began = 0 if self.watch is None else self._clock()
         self._tell()
         if not self.lazy:
             self._lazy_since = None
@@ -550,12 +555,14 @@ class SocketLane:
         self._preferred = ""
         woke = self._awake_since = self._clock()
         for descriptor, _ in events:
+            if descriptor == self._bell:
+                continue  # what has rung is looked at anyway
             peer = self._peers.get(descriptor)
             if peer is not None:
                 self._fetch(peer)
-            elif descriptor == self._waker.fileno():
+            elif descriptor == self._waker_file:
                 self._waker.drain()
-            elif descriptor != self._bell:
+            else:
                 self._connect()
         self._has_rung = False
         # Before what has been sent: that may be newer.
@@ -574,7 +581,7 @@ class SocketLane:
         poll = self._polls.get(topic)
         if poll is None:
             poll = self._polls[topic] = select.poll()
-            poll.register(self._waker.fileno(), select.POLLIN)
+            poll.register(self._waker_file, select.POLLIN)
             for peer in self._peers.values():
                 if topic in peer.writes.values():
                     poll.register(peer.link.fileno(), select.POLLIN)
@@ -590,7 +597,7 @@ class SocketLane:
             # A poll waits for whole milliseconds; a paced run is more exact than that.
             select.select([self._poll], [], [], seconds)
             return self._poll.poll(0)
-        return self._poll.poll(seconds)
+        return self._poll.poll(seconds, _EVENTS)
 
     def create_task(self, callback: Callable[[], None]) -> None:
         """Have something done by :meth:`spin_once`; any thread may call this."""
@@ -628,6 +635,8 @@ class SocketLane:
         self._board.close()
 
     def _work(self) -> None:
+        if self._tasks.empty():
+            return
         for _ in range(self._tasks.qsize()):
             try:
                 task = self._tasks.get_nowait()

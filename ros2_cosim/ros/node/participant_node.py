@@ -43,6 +43,7 @@ from ros2_cosim.ros.node.lifecycle_mapping import LifecycleRequest
 from ros2_cosim.ros.node.lifecycle_services import NO_RESET, LifecycleServices, Resetting, grant
 from ros2_cosim.ros.node.outputs import OutputTopics, flush_onlookers, has_delayed_reader
 from ros2_cosim.ros.node.progress import EXPLAIN_AFTER_NS, ProgressTopics, Standstill
+from ros2_cosim.ros.node.receipts import Receipts
 from ros2_cosim.ros.node.session import Session
 from ros2_cosim.ros.node.state_topics import ParticipantStateTopic, SystemStateReader
 from ros2_cosim.ros.node.time_topics import check_run
@@ -323,6 +324,7 @@ class ParticipantNode:
 
     def _simulate(self) -> Generator[float, None, None]:
         engine, timer = self._engine, self._timer
+        received: Receipts = self._session.received
         self._standstill.advanced()
         noted = self._activations
         looked = mark = timer()
@@ -344,11 +346,11 @@ class ParticipantNode:
                 break
             started = timer() if noted is None else noted.did(REPORT, mark)
             awaited = engine.awaited()
-            self._session.first = self._topics[awaited.name] if awaited else ""
-            self._session.rests = NEVER if self._is_late else bound
+            received.first = self._topics[awaited.name] if awaited else ""
+            received.rests = NEVER if self._is_late else bound
             yield _POLL_S
-            self._session.first = ""
-            self._session.rests = NEVER
+            received.first = ""
+            received.rests = NEVER
             now = mark = timer()
             if engine.horizon > NEVER:
                 # Waiting for the start of the run is not part of it.

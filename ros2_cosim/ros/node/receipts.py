@@ -13,12 +13,20 @@ from collections.abc import Callable
 from typing import Any
 
 from ros2_cosim.core.kernel.errors import Cancelled
+from ros2_cosim.core.kernel.time import NEVER
 
 
 class Receipts:
-    """The messages of one session."""
+    """The messages of one session, and what its next wait is for.
+
+    :ivar first: a topic of whose writer something is needed before there is anything to do, if the
+        session waits by itself
+    :ivar rests: what runs there does nothing before this time [ns], whatever comes while it waits
+    """
 
     def __init__(self) -> None:
+        self.first = ""
+        self.rests: int = NEVER
         #: Messages that have been handled.
         self.handled = 0
         #: The signal that asked the process to end; any thread may set it.

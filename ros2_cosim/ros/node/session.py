@@ -22,7 +22,6 @@ from rclpy.qos import DurabilityPolicy, QoSProfile
 from rclpy.timer import Timer
 
 from ros2_cosim.core.kernel.errors import Cancelled, ProtocolError
-from ros2_cosim.core.kernel.time import NEVER
 from ros2_cosim.core.messages.catalogue import DEFAULT as CATALOGUE
 from ros2_cosim.core.messages.cdr import WireCodec
 from ros2_cosim.core.messages.namespaces import inside, process_name_of
@@ -127,11 +126,6 @@ class Session:
         self._secret = secret_of()
         self._process = ""
         self._refused: dict[str, int] = {}
-        #: A topic of whose writer something is needed before there is anything to do here, if this
-        #: session waits by itself.
-        self.first = ""
-        #: What runs here does nothing before this time [ns], whatever comes while it waits.
-        self.rests = NEVER
         #: Made before a signal can come.
         self._lane: LaneExecutor | None = None
         if host is None:
@@ -185,6 +179,11 @@ class Session:
         self._lane = self._middleware.make_lane(
             self.node, address, self._secret, self.raise_pending
         )
+
+    @property
+    def own_lane(self) -> LaneExecutor | None:
+        """The lane that this session waits on by itself; None: it waits in another way."""
+        return None if self._waiter is not None else self._lane
 
     def watch(self, watch: Watch) -> None:
         """Have somewhere noted what the waits of this session consist of; on a lane only."""
