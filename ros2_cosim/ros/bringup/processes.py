@@ -45,6 +45,7 @@ from ros2_cosim.ros.bringup.starter_channel import (
     StarterChannel,
 )
 from ros2_cosim.ros.bringup.watch import EARLY_S, GATHER_S, RunWatch
+from ros2_cosim.ros.foreign import foreign_model
 
 #: How long a process may take to end in order before it is killed.
 GRACE_S = 6.0
@@ -111,6 +112,7 @@ class ProcessGroup:
             ),
         )
         self._models = [] if scenario is None else sorted(_model_modules(scenario))
+        self._foreign = set() if scenario is None else _foreign_nodes(scenario)
         self._first_end: float | None = None
         self._server: ForkServer | None = None
 
@@ -119,7 +121,8 @@ class ProcessGroup:
             if any(map(_own_module, self._plan)) and is_usable():
                 server = ForkServer(self._environment, self._models, self._inherited)
                 self._server = self._stack.enter_context(server)
-            for process in self._plan:
+            # What starts a program waits for that one longest: the others start meanwhile.
+            for process in sorted(self._plan, key=lambda each: each.name not in self._foreign):
                 if process.name not in self._held:
                     self._start(process)
         except BaseException:
@@ -324,6 +327,13 @@ def _model_modules(scenario: Scenario) -> set[str]:
     known = available_models()
     used = {known[p.model].module for p in scenario.participants.values() if p.model in known}
     return set(filter(is_own_module, used))
+
+
+def _foreign_nodes(scenario: Scenario) -> set[str]:
+    """Participants that start the program of a node of others; each has its own process."""
+    known, module = available_models(), foreign_model.__name__
+    participants = scenario.participants.items()
+    return {n for n, p in participants if p.model in known and known[p.model].module == module}
 
 
 def _own_module(process: Process) -> str:
