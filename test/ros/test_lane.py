@@ -450,9 +450,9 @@ class Poll:
         self._poll = poll.poll
         self._waits = waits
 
-    def poll(self, limit: float) -> Any:
+    def poll(self, limit: float, *most: int) -> Any:
         self._waits.append(limit)
-        return self._poll(limit)
+        return self._poll(limit, *most)
 
 
 class Waits:
