@@ -28,13 +28,8 @@ def version_of(name: str) -> str:
     :raises PackageNotFoundError: it is not installed
     """
     found = distribution(name)
-    for line in (found.read_text("METADATA") or "").splitlines():
-        key, _, value = line.partition(": ")
-        if key == "Version":
-            return value.strip()
-        if not line:
-            break  # what follows is text
-    return found.version
+    _, _, rest = (found.read_text("METADATA") or "").partition("\nVersion: ")
+    return rest.partition("\n")[0].strip() or found.version
 
 
 def fault() -> str:

@@ -152,12 +152,10 @@ def _show(prepared: PreparedRun, page: Address, paused: bool) -> Summary:
 
 def _print_checkpoints(prepared: PreparedRun, summary: Summary) -> None:
     """The checkpoints that were written, and those that were not."""
-    if not prepared.options.checkpoints:
-        return
-    from ros2_cosim.core.record.checkpoint import checkpoint_name
-    from ros2_cosim.core.run.output_directory import shown
-
     for time_ns in prepared.options.checkpoints:
+        from ros2_cosim.core.record.checkpoint import checkpoint_name
+        from ros2_cosim.core.run.output_directory import shown
+
         name = checkpoint_name(time_ns)
         if name in (summary.checkpoints or ()):
             print(f"  checkpoint {shown(prepared.output / name)}")

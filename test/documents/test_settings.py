@@ -17,7 +17,6 @@ from ros2_cosim.core.documents.settings import (
     PositiveDuration,
     Section,
     read_section,
-    with_defaults,
 )
 from ros2_cosim.core.kernel.errors import ConfigurationError, ZeroDelayLoopError
 
@@ -151,20 +150,3 @@ def test_any_data_give_a_section_or_one_sentence(data: Any) -> None:
         text = str(error)
         assert text.startswith("a.yaml: ")
         assert "unknown key" in text or "missing" in text or "allowed" in text or "must" in text
-
-
-def test_defaults_that_nothing_has_validated_are_those_of_a_section_that_says_nothing() -> None:
-    class Inner(Section):
-        many: tuple[int, ...] = (1, 2)
-        made: list[str] = Field(default_factory=lambda: ["a"])
-
-    class Outer(Section):
-        inner: Inner = with_defaults(Inner)
-
-    assert not Inner.__pydantic_complete__
-    made = read_section(Outer, {})
-    assert (
-        made.inner == Inner() and made.model_dump_json() == Outer(inner=Inner()).model_dump_json()
-    )
-    assert made.inner.model_fields_set == set()
-    assert with_defaults(Inner).model_dump() == {"many": (1, 2), "made": ["a"]}

@@ -4,13 +4,10 @@
 
 from __future__ import annotations
 
-import os
-import re
-import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from contextlib import suppress
 from functools import lru_cache
-from importlib.metadata import Distribution, EntryPoint, distributions
+from importlib.metadata import EntryPoint, entry_points
 from typing import Any
 
 from ros2_cosim.core.kernel.errors import ConfigurationError, MissingWingError
@@ -31,40 +28,11 @@ class _Groups(dict[str, dict[str, EntryPoint]]):
     """
 
     def __init__(self) -> None:
-        self._found = list(_texts())
+        self._found = entry_points()
 
     def __missing__(self, group: str) -> dict[str, EntryPoint]:
-        entries: list[EntryPoint] = []
-        for text, distribution in self._found:
-            if f"[{group}]" in text:
-                entries += distribution.entry_points.select(group=group)
-        self[group] = {entry.name: entry for entry in sorted(entries)}
+        self[group] = {entry.name: entry for entry in sorted(self._found.select(group=group))}
         return self[group]
-
-
-def _texts() -> Iterator[tuple[str, Distribution]]:
-    """The distributions that offer anything, each with its entry points as text.
-
-    Of two with one name the first one counts, as for :mod:`importlib.metadata`, which makes objects
-    of hundreds of entry points where a command asks for a few.
-    """
-    seen: set[str] = set()
-    for place in sys.path:
-        if not os.path.isdir(place or ".") or place.endswith(".egg"):
-            for found in distributions(path=[place]):
-                yield found.read_text("entry_points.txt") or "", found
-            continue
-        for name in os.listdir(place or "."):
-            stem, ending = os.path.splitext(name.lower())
-            if ending not in (".dist-info", ".egg-info"):
-                continue
-            known = re.sub(r"[-_.]+", "_", stem.partition("-")[0])
-            if known not in seen:
-                seen.add(known)
-                path = os.path.join(place, name)
-                with suppress(OSError, UnicodeDecodeError):
-                    with open(os.path.join(path, "entry_points.txt"), encoding="utf-8") as file:
-                        yield file.read(), Distribution.at(path)
 
 
 @lru_cache

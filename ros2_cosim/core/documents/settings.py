@@ -68,11 +68,6 @@ class Section(BaseModel):
 _Section = TypeVar("_Section", bound=BaseModel)
 
 
-def with_defaults(section: type[_Section]) -> _Section:
-    """A section that says nothing, as the default of another one: no validator is built for it."""
-    return section.model_construct()
-
-
 def build_validators(sections: type[BaseModel] = Section) -> None:
     """Build the validators of all sections now, for the processes that are copies of this one."""
     for section in sections.__subclasses__():

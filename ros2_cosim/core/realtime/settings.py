@@ -6,13 +6,7 @@ from typing import Any, Final, Literal
 
 from pydantic import Field, model_validator
 
-from ros2_cosim.core.documents.settings import (
-    Number,
-    PositiveDuration,
-    Section,
-    Whole,
-    with_defaults,
-)
+from ros2_cosim.core.documents.settings import Number, PositiveDuration, Section, Whole
 
 #: What may be done about a missed deadline.
 Policy = Literal["record", "slip", "skip", "estimate", "stop"]
@@ -138,7 +132,7 @@ class CouplingSettings(Section):
         default="hold", description="what is done between two exchanges"
     )
     estimate: tuple[RuleSettings, ...] = Field(
-        default=(with_defaults(RuleSettings),), description="rules; the first one that fits counts"
+        default=(RuleSettings(),), description="rules; the first one that fits counts"
     )
     silent: tuple[str, ...] = Field(
         default=(), description="sparse ports that send nothing where a result is late"
@@ -166,7 +160,7 @@ class InputEstimateSettings(Section):
         default=None, description="an older sample is missing; default: the participant's period"
     )
     rules: tuple[RuleSettings, ...] = Field(
-        default=(with_defaults(RuleSettings),), description="the first one that fits counts"
+        default=(RuleSettings(),), description="the first one that fits counts"
     )
     late: str | None = Field(
         default=None, description="input port that brings late results, for learning"

@@ -11,7 +11,7 @@ from pydantic import Field, model_validator
 
 from ros2_cosim.core.documents.files import cause_of, write_atomically
 from ros2_cosim.core.documents.plain_data import read_record
-from ros2_cosim.core.documents.settings import Section, read_section, with_defaults
+from ros2_cosim.core.documents.settings import Section, read_section
 from ros2_cosim.core.faults.faulty import FAULT_FIGURE
 from ros2_cosim.core.kernel.errors import ConfigurationError
 from ros2_cosim.core.kernel.model import Repeatability
@@ -189,7 +189,7 @@ class Summary(Section):
         default=(), description="participants and DCP slaves"
     )
     breakdown: Breakdown = Field(
-        default=with_defaults(Breakdown), description="wall time of all participants together"
+        default=Breakdown(), description="wall time of all participants together"
     )
     verdicts: tuple[Verdict, ...] = Field(default=(), description="what was judged")
     versions: dict[str, str] = Field(

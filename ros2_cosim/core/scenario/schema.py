@@ -29,7 +29,6 @@ from ros2_cosim.core.documents.settings import (
     Size,
     Whole,
     read_section,
-    with_defaults,
     with_units,
     without_former,
 )
@@ -397,7 +396,7 @@ class BagSettings(Section):
         ge=MIN_SCENE_NS,
         description="it has /clock, /tf and markers, too, at multiples of this simulated time",
     )
-    split: SplitSettings = Field(default=with_defaults(SplitSettings), description="several files")
+    split: SplitSettings = Field(default=SplitSettings(), description="several files")
     compression: Literal["none", "zstd", "lz4"] = Field(
         default="none", description="of the chunks of its files"
     )
@@ -479,7 +478,7 @@ class Scenario(Section):
         default=(), description="directories of message packages that are not installed"
     )
     simulator: SimulatorSettings = Field(
-        default=with_defaults(SimulatorSettings), description="what drives the world"
+        default=SimulatorSettings(), description="what drives the world"
     )
     scene: dict[str, Any] = Field(default_factory=dict, description="what all models share")
     participants: dict[Name, ParticipantSettings] = Field(description="by names")
@@ -489,7 +488,7 @@ class Scenario(Section):
     faults: dict[Name, SerializeAsAny[FaultSettings]] = Field(
         default_factory=dict, description="what is done to messages, in this order"
     )
-    bag: BagSettings = Field(default=with_defaults(BagSettings), description="what is recorded")
+    bag: BagSettings = Field(default=BagSettings(), description="what is recorded")
     changes: tuple[ChangeSettings, ...] = Field(
         default=(), description="what becomes different during the run, in order of time"
     )

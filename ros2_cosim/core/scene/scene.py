@@ -10,14 +10,7 @@ from typing import Annotated, Any, Final, Literal
 
 from pydantic import BeforeValidator, Field
 
-from ros2_cosim.core.documents.settings import (
-    Name,
-    Number,
-    Section,
-    Whole,
-    read_section,
-    with_defaults,
-)
+from ros2_cosim.core.documents.settings import Name, Number, Section, Whole, read_section
 from ros2_cosim.core.kernel.errors import ConfigurationError
 from ros2_cosim.core.kernel.participant import ModelContext
 from ros2_cosim.core.scene.manoeuvres import Manoeuvre
@@ -176,8 +169,7 @@ class SceneSettings(Section):
     )
     weather: str = Field(default="ClearNoon", description="weather preset of CARLA")
     conditions: Annotated[ConditionSettings, BeforeValidator(_none_is_empty)] = Field(
-        with_defaults(ConditionSettings),
-        description="rain, fog and sun, instead of those of the preset",
+        ConditionSettings(), description="rain, fog and sun, instead of those of the preset"
     )
     vehicles: Annotated[dict[str, SceneVehicleSettings], BeforeValidator(_none_is_empty)] = Field(
         default_factory=dict, description="name: settings, numbered from 1 in this order"

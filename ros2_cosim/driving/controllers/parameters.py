@@ -6,7 +6,7 @@ from typing import Annotated, Any, Final
 
 from pydantic import BeforeValidator, Field
 
-from ros2_cosim.core.documents.settings import Number, Section, with_defaults
+from ros2_cosim.core.documents.settings import Number, Section
 from ros2_cosim.driving.v2v.vehicle_side import Caution, TailVehicle
 
 
@@ -126,10 +126,10 @@ class ControllerParameters(Section):
         default=0.3, ge=0, description="on the acceleration's error, 0: feed-forward only [1/s]"
     )
     limits: Annotated[CommandLimits, BeforeValidator(_none_is_empty)] = Field(
-        with_defaults(CommandLimits), description="bounds of the demand"
+        CommandLimits(), description="bounds of the demand"
     )
     emergency: Annotated[EmergencyBrake, BeforeValidator(_none_is_empty)] = Field(
-        with_defaults(EmergencyBrake), description="emergency brake"
+        EmergencyBrake(), description="emergency brake"
     )
     warnings: Caution | None = Field(
         default=None,

@@ -14,7 +14,7 @@ from typing import Annotated, Any, ClassVar, Literal
 
 from pydantic import Field, Strict
 
-from ros2_cosim.core.documents.settings import Section, with_defaults
+from ros2_cosim.core.documents.settings import Section
 from ros2_cosim.core.kernel.errors import ConfigurationError
 from ros2_cosim.core.kernel.exactmath import total
 from ros2_cosim.core.kernel.model import FullModel, Port, Report, Traits
@@ -76,8 +76,7 @@ class ChannelParameters(Section):
         "302 637-2 in bytes, of which a receiver gets what a CAM can say; needs the extra v2x",
     )
     origin: MapOrigin = Field(
-        default=with_defaults(MapOrigin),
-        description="where the map lies on the earth, with contents cam",
+        default=MapOrigin(), description="where the map lies on the earth, with contents cam"
     )
     triggering: Literal["periodic", "cam"] = Field(
         default="periodic",

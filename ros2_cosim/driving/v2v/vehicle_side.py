@@ -9,7 +9,7 @@ from typing import Any
 
 from pydantic import Field
 
-from ros2_cosim.core.documents.settings import Number, Section, with_defaults
+from ros2_cosim.core.documents.settings import Number, Section
 from ros2_cosim.core.kernel.participant import ModelContext, Sample
 from ros2_cosim.core.messages.catalogue import DEFAULT
 from ros2_cosim.core.messages.message_types import BYTES
@@ -38,7 +38,7 @@ class Caution(Section):
         default=None, gt=0, description="at least that is kept [s]; default: as without a warning"
     )
     origin: MapOrigin = Field(
-        default=with_defaults(MapOrigin), description="where the map lies, as of the V2V channel"
+        default=MapOrigin(), description="where the map lies, as of the V2V channel"
     )
 
 

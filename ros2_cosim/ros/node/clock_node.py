@@ -33,7 +33,9 @@ from ros2_cosim.core.scene.entities import Offer
 from ros2_cosim.ros.node import topics
 from ros2_cosim.ros.node.blocking import BlockingTable
 from ros2_cosim.ros.node.control_services import ControlServices, describe_end
+from ros2_cosim.ros.node.courses import wait_on
 from ros2_cosim.ros.node.departures import Departures
+from ros2_cosim.ros.node.lane import SocketLane
 from ros2_cosim.ros.node.readiness import TO_BE_READY, TO_REPORT, TO_SHUT_DOWN, TO_STOP, Readiness
 from ros2_cosim.ros.node.repetition import await_departure
 from ros2_cosim.ros.node.run_view import RunProgress, RunView
@@ -176,6 +178,9 @@ class ClockNode:
             data_qos(),
             lambda beat: self._table.on_heartbeat(beat, timer()),
         )
+        lane = session.own_lane
+        self._lane = lane if isinstance(lane, SocketLane) else None
+        self._completions = frozenset(map(topics.completion, self._readiness.states))
         for name in self._readiness.states:
             session.record_reader(
                 topics.completion(name),
@@ -292,14 +297,22 @@ class ClockNode:
         until = self._timer() + int(patience_s * 1e9)
         while True:
             handled, unchanged = self._received.handled, self._unchanged
-            # Time cannot move before the slowest participant does.
-            slowest = "" if self._control.resting else self._coordinator.slowest()
-            self._session.wait(patience_s, slowest and topics.completion(slowest))
+            self._wait(patience_s)
             left_ns = until - self._timer()
             arrived = self._received.handled - handled
             if not arrived or arrived > self._unchanged - unchanged or left_ns <= 0:
                 return
             patience_s = left_ns / 1e9
+
+    def _wait(self, seconds: float) -> None:
+        """Handle what arrives; where not all show their progress, first that of the slowest."""
+        lane = self._lane
+        if lane is not None and self._completions <= lane.on_board:
+            wait_on(lane, self._received, seconds)
+            return
+        # Time cannot move before the slowest participant does.
+        slowest = "" if self._control.resting else self._coordinator.slowest()
+        self._session.wait(seconds, slowest and topics.completion(slowest))
 
     def _patience_s(self) -> float:
         """How long to wait for messages: in a paced run not beyond the next activation."""

@@ -45,7 +45,7 @@ def run_alone(session: Session, course: Course) -> bool:
         while True:
             try:
                 if isinstance(lane, SocketLane):
-                    _wait(lane, received, seconds)
+                    wait_on(lane, received, seconds)
                 else:
                     session.rest(received.rests)
                     session.wait(seconds, received.first)
@@ -57,7 +57,7 @@ def run_alone(session: Session, course: Course) -> bool:
         return bool(end.value)
 
 
-def _wait(lane: SocketLane, received: Receipts, seconds: float) -> None:
+def wait_on(lane: SocketLane, received: Receipts, seconds: float) -> None:
     """As :meth:`.Session.rest` and :meth:`.Session.wait`, compiled: each step of a run waits.
 
     :raises Cancelled: the process was asked to end

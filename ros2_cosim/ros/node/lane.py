@@ -60,7 +60,7 @@ _LOOK_S = 0.1
 _LOOK_NS = 200_000
 #: Shorter waits are waited for exactly [s].
 _FINE_S = 0.01
-#: So many events at most are told of one wait; the next one tells more.
+#: A wait gives so many events at most; the next one gives the others.
 _EVENTS = 64
 #: ``select`` holds no descriptors from here on.
 _SELECTABLE = 1024
@@ -255,7 +255,7 @@ class SocketLane:
         self._bell = -1
         self._has_rung = False
         #: Topics that others show.
-        self._on_board: set[str] = set()
+        self.on_board: set[str] = set()
         self._node = node
         self._interrupted = interrupted
         self._clock = clock
@@ -387,7 +387,7 @@ class SocketLane:
 
     def prefer(self, topic: str) -> None:
         """See :class:`~.lane_interface.RunLane`."""
-        self._preferred = "" if topic in self._on_board else topic
+        self._preferred = "" if topic in self.on_board else topic
 
     def rest(self, until: int) -> None:
         """See :class:`~.lane_interface.RunLane`."""
@@ -700,7 +700,7 @@ class SocketLane:
             former = peer.shown.get(number)
             view = former.view if former else self._board.view(peer.board, peer.cells[number])
             peer.shown[number] = _Shown(view, peer.routes[number])
-            self._on_board.add(topic)
+            self.on_board.add(topic)
             if not self._reads[topic].lazy:
                 self._ring_by(self._board.bell)
             # It may have rung before this end listened.

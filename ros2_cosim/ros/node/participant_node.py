@@ -26,6 +26,7 @@ from ros2_cosim.core.kernel.errors import (
 from ros2_cosim.core.kernel.lifecycle import Change, Operation, State
 from ros2_cosim.core.kernel.membership import MembershipView, Presence
 from ros2_cosim.core.kernel.model import FullModel
+from ros2_cosim.core.kernel.named_tuples import NEW
 from ros2_cosim.core.kernel.participant import Host
 from ros2_cosim.core.kernel.participant_lifecycle import ParticipantLifecycle
 from ros2_cosim.core.kernel.runtime import ParticipantRuntime
@@ -400,8 +401,9 @@ class ParticipantNode:
             told = max([time for _, _, time in ports])
         runtime = self._runtime
         stopping = runtime.stop_reason is not None
-        self._progress.report(
-            Completion(
+        completion: Completion = NEW(
+            Completion,
+            (
                 self._name,
                 runtime.trace.activations,
                 bound,
@@ -409,8 +411,8 @@ class ParticipantNode:
                 runtime.stop_reason or "",
                 ports,
             ),
-            told,
         )
+        self._progress.report(completion, told)
 
     def _report(self) -> None:
         counts = self._engine.counts
