@@ -187,7 +187,7 @@ class DataPortApi:
         try:
             image = self._camera(int(wanted))
         except TimeoutError:
-            return NO_CONTENT  # which is no fault: a page asks again
+            return NO_CONTENT  # a page asks again
         if image is None:
             return error_answer(404, f"camera: found {wanted}, which there is not")
         return HttpAnswer(200, "image/png", image)

@@ -32,7 +32,7 @@ class HttpAnswer(NamedTuple):
 
 
 NO_CONTENT: Final = HttpAnswer(204, "", b"")
-"""What was asked for may come; now there is nothing."""
+"""There is nothing yet; it may come."""
 
 
 def json_answer(status: int, data: Mapping[str, Any]) -> HttpAnswer:

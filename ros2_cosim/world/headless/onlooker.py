@@ -345,7 +345,7 @@ class WorldOnlooker:
     def camera(self, number: int, timeout_s: float) -> CameraPicture | None:
         """The newest picture of a camera; None: there is no such camera.
 
-        :raises TimeoutError: nobody has looked for so long
+        :raises TimeoutError: the server has not looked for so long
         """
         with self._changed:
             self._wanted[number] = monotonic()
