@@ -58,13 +58,13 @@ _Positive = Annotated[Number, Field(gt=0)]
 class ChannelSettings(Section):
     """Limits of one actuator; left out: none."""
 
-    low: float | None = Field(
+    low: Number | None = Field(
         default=None, description="lowest value; default: of the channel itself"
     )
-    high: float | None = Field(
+    high: Number | None = Field(
         default=None, description="highest value; default: of the channel itself"
     )
-    rate: Annotated[float, Field(gt=0)] | None = Field(
+    rate: _Positive | None = Field(
         default=None, description="largest change per second; default: any"
     )
 
@@ -167,13 +167,13 @@ class VehicleSettings(Section):
     solver_step: Annotated[PositiveDuration, Field(le=10_000_000)] = Field(
         default=10_000_000, description="longest step of the integration, at most 10 ms"
     )
-    x: float = Field(default=0.0, description="of the centre of the footprint, map frame [m]")
-    y: float = Field(default=0.0, description="of the centre of the footprint, map frame [m]")
-    yaw: float = Field(default=0.0, description="heading from x to y [rad]")
+    x: Number = Field(default=0.0, description="of the centre of the footprint, map frame [m]")
+    y: Number = Field(default=0.0, description="of the centre of the footprint, map frame [m]")
+    yaw: Number = Field(default=0.0, description="heading from x to y [rad]")
     start: StartSettings | None = Field(
         default=None, description="on the centre of a lane of the road, instead of x, y and yaw"
     )
-    speed: float = Field(default=0.0, description="at the start [m/s]")
+    speed: Number = Field(default=0.0, description="at the start [m/s]")
     actuator_delay: Duration = Field(default=0, description="from command to actuator")
     steer: ChannelSettings = Field(
         default=ChannelSettings(), description="limits of steering [rad]"

@@ -225,16 +225,24 @@ def test_what_runs_for_another_node_of_the_process_does_not_count(
     assert several == {"one": in_several, "two": in_several}
 
 
-def test_the_turn_at_a_process_is_waited_for() -> None:
+def test_the_turn_at_a_process_is_waited_for(child: Child) -> None:
     def stopped() -> None:
         raise TimeoutError
 
-    with turn_at([1, 2], stopped):
-        with turn_at([3], stopped), pytest.raises(TimeoutError), turn_at([2, 4], stopped):
+    one, two, three = (child("one").pid for _ in range(3))
+    with turn_at([one, two], stopped):
+        with turn_at([three], stopped), pytest.raises(TimeoutError), turn_at([two], stopped):
             raise AssertionError
         with turn_at([], stopped):
             pass
-    with turn_at([2, 1], stopped):
+    with turn_at([two, one], stopped):
+        pass
+
+
+def test_a_process_that_has_ended_is_not_waited_for() -> None:
+    process = subprocess.Popen(["true"])
+    process.wait()
+    with turn_at([process.pid], lambda: None):
         pass
 
 

@@ -13,6 +13,7 @@ from support.virtual_clock import VirtualClock
 from ros2_cosim.core.kernel.errors import ConfigurationError
 from ros2_cosim.vds.controllable import MOST_STEPS, ControlStatus
 from ros2_cosim.vds.data_port.api import ROUTES, DataPortApi
+from ros2_cosim.vds.data_port.http_app import headers_of
 from ros2_cosim.vds.data_port.messages import (
     ChangeRunRequest,
     IoRequest,
@@ -197,6 +198,16 @@ def test_a_camera_is_asked_for_by_its_number(query: str, status: int, text: str)
 def test_an_image_is_its_bytes() -> None:
     status, answer = asked("GET", "/api/camera?id=4", camera=lambda number: b"png")
     assert (status, answer.content_type, answer.body) == (200, "image/png", b"png")
+
+
+def test_an_image_that_is_not_there_yet_is_no_fault() -> None:
+    def camera(number: int) -> bytes:
+        raise TimeoutError
+
+    status, answer = asked("GET", "/api/camera?id=4", camera=camera)
+    assert (status, answer.body) == (204, b"")
+    names = {name.lower() for name, _ in headers_of(answer, is_last=False)}
+    assert not names & {b"content-length", b"content-type"}
 
 
 @pytest.mark.parametrize(

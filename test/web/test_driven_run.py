@@ -77,9 +77,14 @@ class Page:
         return found
 
     def image(self, camera: int) -> bytes:
-        with urllib.request.urlopen(f"{self._url}api/camera?id={camera}", timeout=HANG_S) as answer:
-            found: bytes = answer.read()
-        return found
+        asked = f"{self._url}api/camera?id={camera}"
+
+        def picture() -> bytes:
+            with urllib.request.urlopen(asked, timeout=HANG_S) as answer:
+                found: bytes = answer.read()
+            return found
+
+        return until(picture)  # none yet: no bytes
 
     def until(self, condition: Callable[[dict[str, Any]], bool]) -> dict[str, Any]:
         return until(lambda: p if condition(p := self.ask()) else {}, so_far=self.ask)

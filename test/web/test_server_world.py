@@ -110,7 +110,8 @@ def test_the_last_picture_stays_when_the_server_has_gone() -> None:
         seen = world.picture()
     assert seen is not None
     assert world.picture() == seen
-    assert world.camera(camera) is None
+    with pytest.raises(TimeoutError):
+        world.camera(camera)
     world.close()
 
 

@@ -96,8 +96,11 @@ def _served(path: Path) -> Iterator[tuple[Simulation, str]]:
 
 
 def _ask(address: str) -> Any:
-    with urllib.request.urlopen(address, timeout=HANG_S) as answer:
-        data = answer.read()
+    while True:
+        with urllib.request.urlopen(address, timeout=HANG_S) as answer:
+            data = answer.read()
+        if answer.status != 204:  # no picture of a camera yet
+            break
     return data if answer.headers.get_content_type() == "image/png" else json.loads(data)
 
 

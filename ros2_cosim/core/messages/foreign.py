@@ -10,7 +10,7 @@ import yaml
 from pydantic import BeforeValidator, Field, field_validator, model_validator
 from typing_extensions import Self
 
-from ros2_cosim.core.documents.settings import Duration, Number, Section
+from ros2_cosim.core.documents.settings import Duration, Number, Section, Whole
 
 #: What travels between a caller and a service or an action of foreign nodes.
 BUNDLE_TYPE: Final = "std_msgs/msg/UInt8MultiArray"
@@ -79,7 +79,7 @@ class ForeignOutput(Section):
     """What is expected on one of the node's topics in each activation."""
 
     topic: str = Field(description="topic that the node publishes")
-    expect: Literal["any"] | int = Field(
+    expect: Literal["any"] | Whole = Field(
         default=1, description="messages in each activation; any: as many as the node likes"
     )
     take: Literal["only", "last"] = Field(

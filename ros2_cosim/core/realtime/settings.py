@@ -49,10 +49,10 @@ class RuleSettings(Section):
         "for a map",
     )
     gain: Number = Field(default=1.0, description="of the method rate")
-    points: tuple[tuple[float, float], ...] = Field(default=(), description="of a curve")
-    x: tuple[float, ...] = Field(default=(), description="of a map, by the first number")
-    y: tuple[float, ...] = Field(default=(), description="of a map, by the second number")
-    values: tuple[tuple[float, ...], ...] = Field(default=(), description="of a map, by x and y")
+    points: tuple[tuple[Number, Number], ...] = Field(default=(), description="of a curve")
+    x: tuple[Number, ...] = Field(default=(), description="of a map, by the first number")
+    y: tuple[Number, ...] = Field(default=(), description="of a map, by the second number")
+    values: tuple[tuple[Number, ...], ...] = Field(default=(), description="of a map, by x and y")
     file: str | None = Field(
         default=None, description="`values.json` of an earlier run with `keep_values`"
     )
@@ -113,7 +113,7 @@ class LatenessSettings(Section):
 class CouplingSettings(Section):
     """The participant is a slow part: what it sends is estimated where it is late."""
 
-    check: int | tuple[int, ...] = Field(
+    check: Whole | tuple[Whole, ...] = Field(
         default=1, description="exchange at every n-th step, or in a pattern such as `[2, 1]`"
     )
     overlap: bool = Field(

@@ -12,7 +12,7 @@ from typing import Any, Final
 from ros2_cosim.core.documents.files import cause_of, read_bounded, write_atomically
 from ros2_cosim.core.documents.plain_data import json_value
 from ros2_cosim.core.documents.run_files import CHANGES_FILE
-from ros2_cosim.core.documents.settings import Section, read_section
+from ros2_cosim.core.documents.settings import Section, Whole, read_section
 from ros2_cosim.core.kernel.errors import ConfigurationError
 from ros2_cosim.core.kernel.time import SECOND, format_ns
 from ros2_cosim.core.messages.protocol import RunChange
@@ -138,7 +138,7 @@ def settings_of(messages: Iterable[RunChange]) -> list[ChangeSettings]:
 
 
 class _Record(Section):
-    format: int = 1
+    format: Whole = 1
     changes: tuple[ChangeSettings, ...]
 
 

@@ -17,7 +17,7 @@ from typing import Annotated, Final, NamedTuple
 from pydantic import Field, model_validator
 
 from ros2_cosim.core.documents.plain_data import read_mapping
-from ros2_cosim.core.documents.settings import Section, read_section
+from ros2_cosim.core.documents.settings import Number, Section, read_section
 
 TABLE: Final = Path(__file__).with_name("published.yaml")
 #: A figure further from the published one than this factor misses it.
@@ -50,9 +50,9 @@ class PublishedRow(Section):
     place: Annotated[str, Field(min_length=1)]
     quantity: Annotated[str, Field(min_length=1)]
     unit: str = ""
-    paper: float | str
+    paper: Number | str
     here: Annotated[str | None, Field(pattern=r"^[a-z0-9_.]+: .+$")] = None
-    between: tuple[float | None, float | None] | None = None
+    between: tuple[Number | None, Number | None] | None = None
     cause: str = ""
 
     @model_validator(mode="after")

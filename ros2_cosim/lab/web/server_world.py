@@ -32,6 +32,7 @@ ANSWER_S: Final = 2.0
 RETRY_S: Final = 1.0
 """Time to the next request to it [s]."""
 
+_NO_ANSWER: Final = "the server has not answered"
 _PICTURE: Final[TypeAdapter[WorldPicture]] = TypeAdapter(WorldPicture)
 _CAMERA: Final[TypeAdapter[CameraPicture | None]] = TypeAdapter(CameraPicture | None)
 
@@ -60,11 +61,15 @@ class ServerWorld:
             now = monotonic()
             if now - self._asked >= PICTURE_PERIOD_S:
                 self._asked = now
-                self._picture = self._ask(_PICTURE, LOOK_AT_WORLD) or self._picture
+                with suppress(TimeoutError):
+                    self._picture = self._ask(_PICTURE, LOOK_AT_WORLD) or self._picture
             return self._picture
 
     def camera(self, number: int) -> CameraPicture | None:
-        """The newest picture of a camera; None: there is no such camera, or no answer."""
+        """The newest picture of a camera; None: there is no such camera.
+
+        :raises TimeoutError: the server has not answered
+        """
         with self._lock:
             return self._ask(_CAMERA, LOOK_AT_CAMERA, number)
 
@@ -74,17 +79,23 @@ class ServerWorld:
             self._leave(float("inf"))
 
     def _ask(self, form: TypeAdapter[Any], method: str, *arguments: Any) -> Any:
-        """The answer in its form; None: there is none."""
-        if monotonic() < self._not_before:
+        """The answer in its form; None: there is none, nor will there be.
+
+        :raises TimeoutError: there is none yet
+        """
+        if self._not_before == float("inf"):
             return None
+        if monotonic() < self._not_before:
+            raise TimeoutError(_NO_ANSWER)
         try:
             if self._wire is None:
                 self._wire = self._connect()
             return form.validate_python(self._wire.call(method, *arguments))
         except (CallRefused, ValidationError):
             self._leave(float("inf"))  # CARLA itself, or another version of this server
-        except WireError:
+        except WireError as error:
             self._leave(monotonic() + RETRY_S)
+            raise TimeoutError(_NO_ANSWER) from error
         return None
 
     def _leave(self, not_before: float) -> None:

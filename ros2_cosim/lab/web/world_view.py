@@ -135,7 +135,10 @@ class WorldView:
         return self._road[1]
 
     def camera(self, number: int) -> bytes | None:
-        """Picture of a camera."""
+        """Picture of a camera.
+
+        :raises TimeoutError: there is none yet
+        """
         found = self._onlooker.camera(number, _PATIENCE_S)
         return None if found is None else png_of(found)
 
@@ -163,7 +166,8 @@ class WithWorld:
 
     :param view: of the run
     :param look: gives the newest picture of its world; None: there is none yet
-    :param camera: gives the newest picture of a camera; None: there is no such camera
+    :param camera: gives the newest picture of a camera; None: there is no such camera;
+        ``TimeoutError``: none yet
     """
 
     def __init__(
@@ -203,7 +207,10 @@ class WithWorld:
         return picture | {"objects": objects, "world": world_part(seen)}
 
     def camera(self, number: int) -> bytes | None:
-        """Picture of a camera."""
+        """Picture of a camera.
+
+        :raises TimeoutError: there is none yet
+        """
         found = self._camera(number)
         return None if found is None else png_of(found)
 

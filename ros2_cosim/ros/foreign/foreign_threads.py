@@ -14,13 +14,12 @@ of one do for their own adapter must not count for another: the adapters take tu
 
 from __future__ import annotations
 
+import fcntl
 import os
 import re
-import socket
 import time
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import ExitStack, contextmanager, suppress
-from errno import EADDRINUSE
 from pathlib import Path
 from typing import Final
 
@@ -47,8 +46,8 @@ _LOOKS_AT_REST = 5_000
 _LOOK_AGAIN_S = 0.0002
 #: The same before an activation is looked at; a thread that computes for longer counts.
 _LOOKS_FOR_REST = 500
-#: The owner of this abstract name has the turn at a process; no file is left of it.
-_TURN = "\0ros2_cosim-turn-{}"
+#: Who locks this file has the turn at a process. No other user can open it, and no file is left.
+_TURN = "/proc/{}/environ"
 #: A wait without an end, as the kernel shows its limit: no pointer to one, or -1 ms.
 _NO_POINTER = ("0x0",)
 _NO_NUMBER = ("0xffffffff", "0xffffffffffffffff")
@@ -190,14 +189,14 @@ def turn_at(pids: Iterable[int], check: Callable[[], None]) -> Iterator[None]:
     """
     with ExitStack() as held:
         for pid in sorted(pids):
-            name = held.enter_context(socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM))
+            try:
+                turn = held.enter_context(open(_TURN.format(pid), "rb"))
+            except OSError:  # it has ended, or is another user's: it cannot be seen
+                continue
             while True:
-                try:
-                    name.bind(_TURN.format(pid))
+                with suppress(BlockingIOError):
+                    fcntl.flock(turn, fcntl.LOCK_EX | fcntl.LOCK_NB)
                     break
-                except OSError as error:
-                    if error.errno != EADDRINUSE:
-                        raise
                 check()
                 time.sleep(_LOOK_AGAIN_S)
         yield

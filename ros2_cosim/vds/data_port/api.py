@@ -24,6 +24,7 @@ from ros2_cosim.vds.data_port.messages import (
     plain_status,
 )
 from ros2_cosim.vds.data_port.routes import (
+    NO_CONTENT,
     HttpAnswer,
     PortRoute,
     answered,
@@ -102,7 +103,8 @@ class DataPortApi:
     :param sectors: fields of view, which do not change
     :param number: tells a page this run from others at the same address
     :param starts: whether runs are started at the same address: ``/api/scenarios``
-    :param camera: makes the picture (PNG) of a camera by its number; None: there is no such one
+    :param camera: makes the picture (PNG) of a camera by its number; None: there is no such one;
+        ``TimeoutError``: none yet
     :param changes: lets parameters change, and faults be switched
     :param garage: vehicle and tyre files, which may change; None: there are none
     :param history: what a page that is opened late has missed: vehicle -> rows of ``HISTORY``
@@ -182,7 +184,10 @@ class DataPortApi:
         wanted = query.get("id", [""])[0]
         if not (wanted.isascii() and wanted.isdigit() and len(wanted) < 11):
             return error_answer(400, f"id: found {wanted[:20]!r}; allowed is a number")
-        image = self._camera(int(wanted))
+        try:
+            image = self._camera(int(wanted))
+        except TimeoutError:
+            return NO_CONTENT  # a page asks again
         if image is None:
             return error_answer(404, f"camera: found {wanted}, which there is not")
         return HttpAnswer(200, "image/png", image)

@@ -9,7 +9,7 @@ from typing import Any
 
 from ros2_cosim.vds.data_port.api import REQUESTER, RequestApi
 from ros2_cosim.vds.data_port.http_access import Access
-from ros2_cosim.vds.data_port.routes import HttpAnswer, error_answer
+from ros2_cosim.vds.data_port.routes import NO_CONTENT, HttpAnswer, error_answer
 
 _HEADERS = (
     ("Cache-Control", "no-store"),
@@ -59,8 +59,10 @@ class HttpApp:
 
 def headers_of(answer: HttpAnswer, is_last: bool) -> list[tuple[bytes, bytes]]:
     """The head of an answer; ``is_last``: whether the connection ends after it."""
-    size = str(len(answer.body))
-    headers = [*_HEADERS, ("Content-Type", answer.content_type), ("Content-Length", size)]
+    headers = [*_HEADERS]
+    if answer != NO_CONTENT:
+        headers.append(("Content-Type", answer.content_type))
+        headers.append(("Content-Length", str(len(answer.body))))
     if answer.allow:
         headers.append(("Allow", answer.allow))
     if answer.status == 401:

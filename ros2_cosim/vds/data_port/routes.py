@@ -6,7 +6,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, NamedTuple
+from typing import Any, Final, NamedTuple
 from urllib.parse import SplitResult, parse_qs, urlsplit
 
 from pydantic import BaseModel
@@ -29,6 +29,10 @@ class HttpAnswer(NamedTuple):
     content_type: str
     body: bytes
     allow: str | None = None
+
+
+NO_CONTENT: Final = HttpAnswer(204, "", b"")
+"""There is nothing yet; it may come."""
 
 
 def json_answer(status: int, data: Mapping[str, Any]) -> HttpAnswer:

@@ -343,11 +343,15 @@ class WorldOnlooker:
             return self._picture
 
     def camera(self, number: int, timeout_s: float) -> CameraPicture | None:
-        """The newest picture of a camera; None: there is no such camera, or no answer."""
+        """The newest picture of a camera; None: there is no such camera.
+
+        :raises TimeoutError: the server has not looked for so long
+        """
         with self._changed:
             self._wanted[number] = monotonic()
-            self._changed.wait_for(lambda: number in self._shown, timeout_s)
-            found = self._shown.get(number, (0.0, None))[1]
+            if not self._changed.wait_for(lambda: number in self._shown, timeout_s):
+                raise TimeoutError(f"camera {number}: no picture for {timeout_s:g} s")
+            found = self._shown[number][1]
             if found is None:
                 self._wanted.pop(number, None)
                 self._shown.pop(number, None)

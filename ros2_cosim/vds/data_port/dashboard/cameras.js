@@ -46,7 +46,7 @@ export class Cameras {
       pen.drawImage(image, 0, 0, width, height);
       known.canvas.dataset.pictures = Number(known.canvas.dataset.pictures ?? 0) + 1;
     } catch {
-      // Gone meanwhile, or a kind without pictures; or the server was too slow, as at its first one.
+      // Gone meanwhile, or a kind without pictures; or there is none yet (204).
       known.wait *= 2;
       known.notBefore = performance.now() + known.wait;
     } finally {

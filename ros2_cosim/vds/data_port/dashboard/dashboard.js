@@ -78,7 +78,7 @@ async function ask(path, body, patience = 10000) {
   }
   const response = await fetch(path, options);
   const data = await response.json();
-  if (!response.ok) throw new Error(data.error ?? `status ${response.status}`);
+  if (response.status !== 200) throw new Error(data.error ?? `status ${response.status}`);
   return data;
 }
 
