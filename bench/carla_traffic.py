@@ -99,15 +99,17 @@ class Town:
 
     def about(self) -> dict[str, Any]:
         """The traffic, for a recording."""
+        vehicles = self.vehicles
         return {
             "map": self.map.name.rpartition("/")[2],
             "points": len(self.map.get_spawn_points()),
             "step": STEP_S,
-            "vehicles": [actor.id for actor in self.vehicles],
-            "kinds": {actor.id: actor.type_id for actor in self.vehicles},
-            "wheels": {actor.id: actor.attributes["number_of_wheels"] for actor in self.vehicles},
-            "extent": {actor.id: [actor.bounding_box.extent.x] for actor in self.vehicles},
-            "steering": {actor.id: Steering.of(actor) for actor in self.vehicles},
+            "vehicles": [actor.id for actor in vehicles],
+            "kinds": {actor.id: actor.type_id for actor in vehicles},
+            "wheels": {actor.id: actor.attributes["number_of_wheels"] for actor in vehicles},
+            # How far its front is ahead of its origin.
+            "extent": {a.id: [(b := a.bounding_box).location.x + b.extent.x] for a in vehicles},
+            "steering": {actor.id: Steering.of(actor) for actor in vehicles},
             "walkers": list(self.walkers.values()),
             "lights": {signal: light.id for signal, light in self.lights().items()},
         }

@@ -119,7 +119,7 @@ class VehicleBody:
         self._network = network
         self._land = land
         self._sway = sway
-        self._hull = blueprint.hull
+        self._hull, self._ahead = blueprint.hull, blueprint.centre[0]
         self._held: frames.Vector | None = None
         #: Friction of the trigger that each wheel is in, if any is.
         self._patches: Patches | None = None
@@ -504,7 +504,8 @@ class VehicleBody:
 
     def box(self) -> OrientedBox:
         """Box in the map frame."""
-        x, y = self._vehicle.x, self._vehicle.y
+        ahead = self._ahead
+        x, y = self._vehicle.x + ahead * self._cos, self._vehicle.y + ahead * self._sin
         length, width, height = self._hull
         below = self._on_road.z if self._flight is None else self._flight.origin[2]
         return OrientedBox(x, y, below + height, length, width, height, self._cos, self._sin)
