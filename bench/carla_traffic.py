@@ -79,9 +79,8 @@ class Town:
     def _walker(self) -> Any:
         place = self.world.get_random_location_from_navigation()
         kinds = sorted(self.library.filter("walker.pedestrian.*"), key=lambda kind: str(kind.id))
-        kind = self.chance.choice(kinds)
-        pose = self._carla.Transform(place or self._carla.Location())
-        walker = self.world.try_spawn_actor(kind, pose) if place else None
+        kind, pose = self.chance.choice(kinds), place and self._carla.Transform(place)
+        walker = pose and self.world.try_spawn_actor(kind, pose)
         guide = self.library.find("controller.ai.walker")
         return walker and self.world.spawn_actor(guide, self._carla.Transform(), walker)
 
