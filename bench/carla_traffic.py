@@ -79,9 +79,8 @@ class Town:
     def _walker(self) -> Any:
         place = self.world.get_random_location_from_navigation()
         kinds = sorted(self.library.filter("walker.pedestrian.*"), key=lambda kind: str(kind.id))
-        kind = self.chance.choice(kinds)
-        pose = self._carla.Transform(place or self._carla.Location())
-        walker = self.world.try_spawn_actor(kind, pose) if place else None
+        kind, pose = self.chance.choice(kinds), place and self._carla.Transform(place)
+        walker = pose and self.world.try_spawn_actor(kind, pose)
         guide = self.library.find("controller.ai.walker")
         return walker and self.world.spawn_actor(guide, self._carla.Transform(), walker)
 
@@ -99,15 +98,17 @@ class Town:
 
     def about(self) -> dict[str, Any]:
         """The traffic, for a recording."""
+        vehicles = self.vehicles
         return {
             "map": self.map.name.rpartition("/")[2],
             "points": len(self.map.get_spawn_points()),
             "step": STEP_S,
-            "vehicles": [actor.id for actor in self.vehicles],
-            "kinds": {actor.id: actor.type_id for actor in self.vehicles},
-            "wheels": {actor.id: actor.attributes["number_of_wheels"] for actor in self.vehicles},
-            "extent": {actor.id: [actor.bounding_box.extent.x] for actor in self.vehicles},
-            "steering": {actor.id: Steering.of(actor) for actor in self.vehicles},
+            "vehicles": [actor.id for actor in vehicles],
+            "kinds": {actor.id: actor.type_id for actor in vehicles},
+            "wheels": {actor.id: actor.attributes["number_of_wheels"] for actor in vehicles},
+            # How far its front is ahead of its origin.
+            "extent": {a.id: [(b := a.bounding_box).location.x + b.extent.x] for a in vehicles},
+            "steering": {actor.id: Steering.of(actor) for actor in vehicles},
             "walkers": list(self.walkers.values()),
             "lights": {signal: light.id for signal, light in self.lights().items()},
         }

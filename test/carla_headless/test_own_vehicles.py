@@ -196,6 +196,59 @@ def test_a_wrong_chassis_is_refused(text: str) -> None:
         Drive("tesla.model3", dimensions=text)
 
 
+# Full brakes -------------------------------------------------------------------------------
+
+
+def _slowed(drive: Drive, brake: float, seconds: float = 0.1) -> float:
+    """Mean deceleration of a brake [m/s^2], a tenth of a second after it began."""
+    for _ in range(round(0.1 / STEP)):
+        drive.go(brake=brake)
+    before = drive.speed
+    for _ in range(round(seconds / STEP)):
+        drive.go(brake=brake)
+    return (before - drive.speed) / seconds
+
+
+@pytest.mark.parametrize(
+    ("name", "recorded"),
+    [
+        ("tesla.model3", 26.8), ("lincoln.mkz_2020", 26.5), ("mercedes.sprinter", 22.6),
+        ("carlamotors.european_hgv", 16.0), ("carlamotors.firetruck", 9.7), ("yamaha.yzf", 31.0),
+    ],
+)  # fmt: skip
+def test_full_brakes_at_low_speed_stop_as_recorded(name: str, recorded: float) -> None:
+    # With CARLA 0.9.15 and its traffic manager: tmuehlen80/graph_coverage 90e9d345.
+    drive = Drive(name, 7.0)
+    assert _slowed(drive, 1.0) == pytest.approx(recorded, rel=0.03)
+    # What it has of its class, without that: with less than a full pedal, faster, on real tyres.
+    usual = drive.body.parameters.max_brake_force / drive.body.parameters.mass
+    assert _slowed(Drive(name, 7.0), 0.7) < 0.8 * usual
+    assert _slowed(Drive(name, 20.0), 1.0) < 1.15 * usual
+    worn = Drive(name, 7.0)
+    told = _told(worn)
+    wheels = [wheel._replace(tire_friction=1.0) for wheel in told.wheels]
+    actor = worn.world.require_vehicle(worn.actor.id)
+    apply_physics(actor, told._replace(wheels=wheels))
+    assert _slowed(worn, 1.0) < 1.15 * usual
+
+
+def test_scenarios_brake_as_their_class_does() -> None:
+    drive = Drive("tesla.model3", 7.0, steering="class")
+    assert _slowed(drive, 1.0) < 1.15 * drive.body.parameters.max_brake_force / drive.body.mass
+
+
+def test_locked_wheels_stop_within_the_way_of_their_deceleration() -> None:
+    drive = Drive("tesla.model3", 6.0)
+    begin = drive.actor.exposed_numbers()[0]
+    while drive.speed > 0.0:
+        drive.go(brake=1.0)
+    way = drive.actor.exposed_numbers()[0] - begin
+    assert way == pytest.approx(6.0 * 6.0 / (2.0 * 26.8), abs=0.25)  # and what the pedal takes
+    for _ in range(20):
+        drive.go(brake=1.0)
+    assert drive.speed == 0.0
+
+
 # Each wheel on its ground ------------------------------------------------------------------
 
 

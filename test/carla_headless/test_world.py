@@ -12,6 +12,7 @@ from support.headless_process import HIGHWAY
 
 from ros2_cosim.world.headless import collisions
 from ros2_cosim.world.headless.actors import VehicleActor
+from ros2_cosim.world.headless.blueprints import LIBRARY
 from ros2_cosim.world.headless.contact import contact
 from ros2_cosim.world.headless.wire_types import (
     AckermannControl,
@@ -388,6 +389,39 @@ def test_whole_numbers_of_attributes_are_read_as_carla_reads_them(
     assert sensor.attribute("noise_seed") == kept
     with pytest.raises(CallError, match="'6.5.0'"):
         world.spawn("sensor.lidar.ray_cast", Transform(), {"channels": "6.5.0"})
+
+
+@pytest.mark.parametrize(
+    ("name", "centre", "extent"),
+    [
+        ("carlamotors.firetruck", (-0.253, 0.0), (4.234, 1.446, 1.914)),
+        ("dodge.charger_police_2020", (0.109, 0.0), (2.619, 0.965, 0.819)),
+        ("ford.ambulance", (-0.289, 0.0), (3.183, 1.176, 1.216)),
+        ("ford.crown", (0.185, 0.0), (2.683, 0.900, 0.787)),
+        ("lincoln.mkz_2020", (0.0, 0.0), (2.446, 0.918, 0.745)),
+        ("mitsubishi.fusorosa", (-0.445, -0.121), (5.136, 1.972, 2.126)),
+        ("nissan.patrol", (-0.057, 0.0), (2.302, 0.966, 0.927)),
+        ("volkswagen.t2_2021", (0.117, 0.0), (2.221, 0.887, 0.992)),
+    ],
+)
+def test_boxes_are_where_a_recorded_carla_has_them(
+    world: World,
+    name: str,
+    centre: tuple[float, float],
+    extent: tuple[float, float, float],
+) -> None:
+    # Recorded with CARLA 0.9.15: tmuehlen80/graph_coverage 90e9d345, example_data/carla.
+    yaw, (x, y) = 90.0, (300.0, LANE_Y)
+    vehicle = world.spawn(f"vehicle.{name}", _at(x, y, yaw))
+    assert vehicle.bounding_box.extent == pytest.approx(extent, abs=1e-3)
+    assert vehicle.bounding_box.location[:2] == pytest.approx(centre, abs=1e-3)
+    box = vehicle.box()  # in the map frame: it looks to the right, and left is up
+    assert (box.x, box.y) == pytest.approx((x, 0.0 - y - centre[0]), abs=1e-3)
+    # A car that looks the other way has room up to its front.
+    front = y + centre[0] + extent[0] + LIBRARY[CAR].extent.x
+    with pytest.raises(CallError, match="collision at spawn position"):
+        world.spawn(CAR, _at(x, front - 0.05, -yaw))
+    world.spawn(CAR, _at(x, front + 0.05, -yaw))
 
 
 def test_what_is_spawned_may_have_a_size_of_its_own(world: World) -> None:

@@ -60,7 +60,10 @@ def standing_box(blueprint: str, size: Size, pose: Pose) -> OrientedBox | None:
     :param size: of the scenario [m]
     """
     known = LIBRARY.get(blueprint)
-    return None if known is None else box_at(_transform(pose), known.sized(size).hull)
+    if known is None:
+        return None
+    known = known.sized(size)
+    return box_at(_transform(pose), known.hull, known.centre[0])
 
 
 def check_blueprints(scene: SceneParameters) -> None:

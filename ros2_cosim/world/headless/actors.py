@@ -41,11 +41,14 @@ _NO_ROTATION = Rotation()
 _STEERED_WHEELS: Final = 2
 
 
-def box_at(pose: Transform, extent: Vector) -> OrientedBox:
-    """Upright box of half sizes ``extent`` standing at a pose, in the map frame of the roads."""
+def box_at(pose: Transform, extent: Vector, ahead: float = 0.0) -> OrientedBox:
+    """Upright box of half sizes ``extent`` standing at a pose, in the map frame of the roads.
+
+    :param ahead: how far its middle is ahead of the pose [m]
+    """
     sin, cos = sincos(frames.yaw_to_ros(pose.rotation.yaw))
     x, y, z = frames.vector_to_ros(*pose.location)
-    return OrientedBox(x, y, z + extent.z, *extent, cos, sin)
+    return OrientedBox(x + ahead * cos, y + ahead * sin, z + extent.z, *extent, cos, sin)
 
 
 def compose(parent: Transform, relative: Transform) -> Transform:

@@ -78,7 +78,7 @@ class Blueprint:
     """One kind of actor: identity, attributes, size and, for vehicles, dynamics.
 
     ``extent`` holds half sizes [m] (length, width, height); the box stands on the ground, its
-    centre above the actor's origin, except a walker's, whose origin is its middle.
+    ``centre`` ahead and to the right of the actor's origin [m]. A walker's origin is its middle.
     """
 
     uid: int
@@ -95,6 +95,7 @@ class Blueprint:
     class_equipment: Equipment | None = None
     unsupported: str = ""
     """Why a sensor cannot be spawned."""
+    centre: tuple[float, float] = (0.0, 0.0)
     likeness: str = ""
     """Id of the blueprint whose body it has; empty: its own."""
 
@@ -134,7 +135,7 @@ class Blueprint:
         if extent == self.extent:
             return found
         hull = self.hull_width if extent.y == self.extent.y else 0.0
-        return replace(found, extent=extent, hull_width=hull)
+        return replace(found, extent=extent, hull_width=hull, centre=(0.0, 0.0))
 
     def chosen_size(self, chosen: Mapping[str, str]) -> Blueprint:
         """This kind of actor in the size of the given attribute values.
@@ -162,6 +163,11 @@ class Blueprint:
         return self.sized(size)
 
     @property
+    def front(self) -> float:
+        """How far the front of the box is ahead of the actor's origin [m]."""
+        return self.extent.x + self.centre[0]
+
+    @property
     def hull(self) -> Vector:
         """Half sizes of what collides: the box, unless ``hull_width`` says that it is narrower."""
         return self.extent._replace(y=self.hull_width) if self.hull_width else self.extent
@@ -178,8 +184,8 @@ class Blueprint:
 
     def bounding_box(self, actor_id: int) -> BoundingBox:
         """Box of an actor of this kind; the origin of a walker is its middle."""
-        centre = 0.0 if self.kind == "walker" else self.extent.z
-        return BoundingBox(Vector(0.0, 0.0, centre), self.extent, actor_id=actor_id)
+        middle = 0.0 if self.kind == "walker" else self.extent.z
+        return BoundingBox(Vector(*self.centre, middle), self.extent, actor_id=actor_id)
 
     def to_wire(self) -> list[Any]:
         """ActorDefinition of the protocol."""
@@ -237,7 +243,9 @@ class _Library(Mapping[str, Blueprint]):
     """The catalogue of CARLA 0.9.16; a blueprint is made when it is first asked for.
 
     Sizes and attributes are those that a CARLA server shows to its clients, sizes rounded to a
-    centimetre or finer. ``streetbarrier`` alone is not: it lies across the road at yaw 0, where
+    centimetre or finer; so are the middles of boxes that are more than 5 cm beside the origin
+    (recorded with CARLA 0.9.15: tmuehlen80/graph_coverage 90e9d345, example_data/carla).
+    ``streetbarrier`` alone is not: it lies across the road at yaw 0, where
     CARLA's lies along it, because the roadblocks of scenarios are placed so. Gender, age and
     generation of walkers follow its catalogue of pedestrians as far as that shows them. The hull
     of the bus is narrower than its box, which holds the mirrors: they hit nothing in CARLA either.
@@ -278,6 +286,7 @@ class _Library(Mapping[str, Blueprint]):
             Vector(*entry.get("extent", ())),
             entry.get("semantic_tag", group.get("semantic_tag", 0)),
             hull_width=entry.get("hull_width", 0.0),
+            centre=tuple(entry.get("centre", (0.0, 0.0))),
             unsupported=entry.get("unsupported", ""),
         )
         if blueprint.kind != "vehicle":

@@ -53,6 +53,10 @@ _SLIP_SPEED: Final = 0.5  # m/s, below which slip angles mean nothing
 
 _WHEELS: Final = 4
 _FRONT: Final = 2
+#: From here on brakes are full: CARLA's traffic manager, for one, has 0.7 and 1.
+_FULL_BRAKE: Final = 0.95
+#: What of full brakes has to have been reached, so that the wheels lock.
+_REACHED: Final = 0.25
 #: Friction of the ground below each wheel; None: that of dry tyres on asphalt.
 Patches = tuple[float | None, float | None, float | None, float | None]
 _DRY = (None, None, None, None)
@@ -119,7 +123,7 @@ class VehicleBody:
         self._network = network
         self._land = land
         self._sway = sway
-        self._hull = blueprint.hull
+        self._hull, self._ahead = blueprint.hull, blueprint.centre[0]
         self._held: frames.Vector | None = None
         #: Friction of the trigger that each wheel is in, if any is.
         self._patches: Patches | None = None
@@ -376,7 +380,10 @@ class VehicleBody:
             self._damp(dt)
         road = self._on_road
         z, roll, pitch, yaw = road.z, road.roll, road.pitch, self._vehicle.yaw
+        before = self._vehicle.vx
         road.step(dt, self._commanded(dt, control))
+        if control.brake >= _FULL_BRAKE and self._held is None:
+            self._lock(dt, before)
         self._hold()
         if road.is_beside and road.z < z - DROP:  # beside a bridge
             turned = frames.quaternion_from_rpy(roll, pitch, yaw)
@@ -394,6 +401,34 @@ class VehicleBody:
         share = self.wheel_damping * dt
         loss = speed * share if share < 1.0 else speed
         self._vehicle.vx = speed - (most if loss > most else -most if loss < -most else loss)
+
+    def _lock(self, dt: float, before: float) -> None:
+        """Let full brakes lock the wheels at low speed, as those of CARLA do.
+
+        Its brakes act by their torque at speed, but slow vehicles stop as if their tyres slid, with
+        25 m/s^2 and more (carla-simulator/carla#8112): its traffic manager stops so at lights, and
+        before others.
+
+        :param before: the speed at the begin of the step [m/s]
+        """
+        kit, vehicle = self.equipment, self._vehicle
+        speed = abs(vehicle.vx)
+        if speed == 0.0 or speed >= kit.locks_below or vehicle.brake < _REACHED:
+            return
+        a, b, c, d = self.grips()
+        slowest = abs(before) - 0.25 * (a + b + c + d) * kit.locked * dt
+        if slowest >= speed:
+            return
+        share = slowest / speed if slowest > 0.0 else 0.0
+        # It has come as far as if it had slowed down evenly.
+        excess = 0.5 * (1.0 - share) * vehicle.vx * dt
+        vehicle.x -= excess * self._cos
+        vehicle.y -= excess * self._sin
+        vehicle.distance -= excess
+        vehicle.vx *= share
+        vehicle.vy *= share
+        vehicle.yaw_rate *= share
+        vehicle.ax = (vehicle.vx - before) / dt
 
     def _commanded(self, dt: float, control: VehicleControl) -> ActuatorCommand:
         """What a control means for pedals and steering now."""
@@ -504,7 +539,8 @@ class VehicleBody:
 
     def box(self) -> OrientedBox:
         """Box in the map frame."""
-        x, y = self._vehicle.x, self._vehicle.y
+        ahead = self._ahead
+        x, y = self._vehicle.x + ahead * self._cos, self._vehicle.y + ahead * self._sin
         length, width, height = self._hull
         below = self._on_road.z if self._flight is None else self._flight.origin[2]
         return OrientedBox(x, y, below + height, length, width, height, self._cos, self._sin)

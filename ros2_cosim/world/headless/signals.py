@@ -214,7 +214,7 @@ class Signals:
             road_id, s, _, lane_id, _ = vehicle.body.place_on_road()
             driven.add(road_id)
             way = self._network.length(road_id) - s if lane_id < 0 else s
-            if way - vehicle.blueprint.extent.x < _ENTERS:
+            if way - vehicle.blueprint.front < _ENTERS:
                 driven |= self._entered.get((road_id, lane_id), frozenset())
         self._driven = frozenset(driven)
         for vehicle in vehicles:
@@ -231,7 +231,7 @@ class Signals:
         vehicle.at_light, vehicle.stops_at = None, (0, now_ns)
         for low, high, beyond, actor in self._before.get((road_id, lane_id), ()):
             if low <= s <= high:
-                way = beyond + (high - s if lane_id < 0 else s - low) - vehicle.blueprint.extent.x
+                way = beyond + (high - s if lane_id < 0 else s - low) - vehicle.blueprint.front
                 stop = _stopping_way(vehicle.body)
                 known = actor.id == was_at
                 if way < -_PASSED or not (known or way <= max(stop + _STOP_BEFORE, actor.reach)):

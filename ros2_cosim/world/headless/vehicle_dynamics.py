@@ -74,6 +74,9 @@ class Equipment(NamedTuple):
         wheel on the inner side of the bend
     :ivar unwinding: the steering turns back so many times as fast
     :ivar soft: whether the tyres hold sideways as those of PhysX do
+    :ivar locked: deceleration of locked wheels for each friction of the tyres [m/s^2]; 0: brakes
+        lock none
+    :ivar locks_below: full brakes lock the wheels of a vehicle that is slower [m/s]
     """
 
     engine: DriveEngine | None
@@ -86,6 +89,8 @@ class Equipment(NamedTuple):
     inner: float = 0.0
     unwinding: float = 1.0
     soft: bool = False
+    locked: float = 0.0
+    locks_below: float = 0.0
 
 
 class EquippedVehicle(NamedTuple):
@@ -194,6 +199,8 @@ def _own(name: str, base_type: str, extent: Vector, width: float) -> EquippedVeh
             inner,
             _UNWINDING,
             True,
+            _or(own.locked, kind.locked) / every.tire_friction,
+            every.locks_below,
         ),
     )
 

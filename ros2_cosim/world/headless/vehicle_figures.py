@@ -55,6 +55,7 @@ class ClassFigures(Section):
     dynamics: str
     drive: str
     drag_coefficient: _Positive
+    locked: _Positive = Field(description="of locked wheels on the usual tyres [m/s^2]")
 
 
 class CommonFigures(Section):
@@ -72,6 +73,7 @@ class CommonFigures(Section):
     wheel_damping: _Positive = Field(description="[N m s]")
     wheel_stiffness: _Positive
     hand_brake: _Share = Field(description="of the weight")
+    locks_below: _Positive = Field(description="full brakes lock the wheels below this [m/s]")
 
 
 class VehicleFigures(Section):
@@ -98,6 +100,7 @@ class VehicleFigures(Section):
     gears: tuple[_Gears, str] | None = None
     final_ratio: Figure | None = None
     tire_friction: Figure | None = None
+    locked: Figure | None = Field(default=None, description="as that of the class [m/s^2]")
     max_steer_angle: Figure | None = Field(default=None, description="[deg]")
     # What is published about the product, to be seen beside what the vehicle does.
     to_100: Figure | None = Field(default=None, description="0 to 100 km/h [s]")

@@ -660,7 +660,7 @@ class World:
             low = z - blueprint.extent.z
             feet = low if ground is None else max(low, ground.z)
             pose = Transform(Vector(x, y, feet), pose.rotation)
-        box = box_at(pose, blueprint.hull)
+        box = box_at(pose, blueprint.hull, blueprint.centre[0])
         for actor in self.collidable():
             if contact(box, actor.box()):
                 raise CallError("Spawn failed because of collision at spawn position")

@@ -53,9 +53,9 @@ def beams_of(world: World) -> list[Beam]:
     found = []
     for vehicle in world.vehicles():
         if vehicle.lights & _BEAMS:
-            axes, half = axes_of(world.pose(vehicle)), vehicle.bounding_box.extent.x
+            axes, front = axes_of(world.pose(vehicle)), vehicle.blueprint.front
             x, y, z = (
-                o + half * f + _BEAM_HEIGHT * u
+                o + front * f + _BEAM_HEIGHT * u
                 for o, f, u in zip(axes.origin, axes.forward, axes.up, strict=True)
             )
             found.append(Beam(Vector(x, y, z), axes.forward))
