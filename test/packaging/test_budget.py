@@ -19,7 +19,7 @@ BUDGET = {
     "ros": 14_106,
     "ros2_cosim": 145,
     "vds": 3_850,
-    "world": 27_590,
+    "world": 27_610,
     "bench": 11_710,
     "buildtools": 2_245,
     "config": 37,
