@@ -19,7 +19,7 @@ BUDGET = {
     "ros": 14_159,
     "ros2_cosim": 149,
     "vds": 3_850,
-    "world": 27_630,
+    "world": 27_650,
     "bench": 11_710,
     "buildtools": 2_245,
     "config": 37,

@@ -183,13 +183,20 @@ def wanted(x: float = 600.0, uri: str = CAR, **more: Any) -> dict[str, Any]:
 
 
 def test_those_of_the_scenario_are_read_before_and_after_the_first_step(run: Run) -> None:
-    assert run.names() == ["leader", "follower", "doll"]
+    assert run.names() == ["leader", "follower", "doll", "barrier", "walker"]
+    start = [run.state(name).pose for name in ("barrier", "walker")]
+    boxes = [run.call(srv.GetEntityBounds, entity=name) for name in ("barrier", "walker")]
+    taken = wanted(initial_pose=pose(0.0, 0.0, "barrier"))
+    assert run.code(srv.SpawnEntity, **taken) == FAILED  # it stands there
     assert (run.state("leader").pose.position.x, run.state("leader").twist.linear.x) == (
         700.0,
         20.0,
     )
     run.step(51)
     assert run.names() == ["leader", "follower", "doll", "barrier", "walker"]
+    assert [run.state(name).pose for name in ("barrier", "walker")] == start
+    after = [run.call(srv.GetEntityBounds, entity=name) for name in ("barrier", "walker")]
+    assert after == boxes
     state = run.state("leader")
     assert (state.header.frame_id, state.header.stamp.nanosec) == ("map", 500_000_000)
     assert state.pose.position.x == pytest.approx(710.0, abs=0.1)

@@ -277,7 +277,8 @@ def test_a_foreign_node_gets_what_was_recorded_in_exact_order(
     make, tmp_path, ros_domain, nothing_left, monkeypatch
 ):
     """It answers as the model in its place, at its own pace; a changed one differs first where
-    it computes something else."""
+    it computes something else.
+    """
     drop_dds_settings(monkeypatch)
     places = [gate_scenarios.ROOT, gate_scenarios.ROOT / "test", os.environ.get("PYTHONPATH", "")]
     monkeypatch.setenv("PYTHONPATH", os.pathsep.join(str(place) for place in places if place))

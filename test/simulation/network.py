@@ -759,7 +759,8 @@ class Network:
     ) -> None:
         """Endpoints are given up; the other sides learn of it, each at a time of its own.
 
-        :param delay: time [ns] that this takes at least"""
+        :param delay: time [ns] that this takes at least
+        """
         for endpoint in endpoints:
             if isinstance(endpoint, Service):
                 if self.services.get(endpoint.name) is endpoint:

@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Final
 
-from ros2_cosim.core.kernel.exactmath import sincos
+from ros2_cosim.core.kernel.exactmath import float32, sincos
 from ros2_cosim.core.kernel.participant import ModelContext
 from ros2_cosim.core.messages.records import Acceleration, Odometry, RoadUser, StaticObject
 from ros2_cosim.core.scene.entities import (
@@ -30,10 +30,17 @@ from ros2_cosim.core.scene.entities import (
 )
 from ros2_cosim.core.scene.recorded import FIRST_RECORDED_ID
 from ros2_cosim.core.scene.scene import FIRST_OBJECT_ID, FIRST_TRAFFIC_ID
-from ros2_cosim.core.scene.simulator import Size
-from ros2_cosim.world.carla.parameters import SceneParameters, VehicleSpec
+from ros2_cosim.core.scene.simulator import Body, Size
+from ros2_cosim.core.scene.simulator import Pose as ActorPose
+from ros2_cosim.world.carla.observation import placed_user, static_object
+from ros2_cosim.world.carla.parameters import ObjectSpec, SceneParameters, VehicleSpec
 from ros2_cosim.world.carla.plant import TRAFFIC
-from ros2_cosim.world.carla.scene import FIRST_STRANGER_ID, start_place
+from ros2_cosim.world.carla.scene import (
+    FIRST_STRANGER_ID,
+    object_place,
+    object_start,
+    start_place,
+)
 from ros2_cosim.world.headless.blueprints import LIBRARY
 from ros2_cosim.world.headless.contact import OrientedBox, contact
 from ros2_cosim.world.map import RoadNetwork, frames
@@ -163,7 +170,7 @@ class SceneEntities(EntityBook):
         return self._road
 
     def _present(self) -> Iterator[Entity]:
-        """Those of the last activation; before the first one, the vehicles at their starts."""
+        """Those of the last activation; before the first one, all at their starts."""
         for spec in self._scene.present:
             commanded = spec.driver is None
             kind = EntityKind.ROBOT if commanded else EntityKind.DYNAMIC_OBJECT
@@ -183,16 +190,22 @@ class SceneEntities(EntityBook):
                 )
         for number, entry in enumerate(self._scene.objects, start=FIRST_OBJECT_ID):
             found = self._static.get(number)
+            if not self._outputs and (road := self._network()) is not None:
+                pose, body = object_place(road, entry), _body(entry)
+                if not entry.placed:
+                    found = static_object(number, ActorPose(*map(float32, pose)), body)
+                elif TRAFFIC in self._context.output_types:
+                    yield self._user(placed_user(number, object_start(entry, pose), body))
             if found is not None:
                 half = 0.5 * found.height
                 volume = _around(found.length, found.width, -half, half)
-                pose = found.x, found.y, found.z, *frames.quaternion_from_yaw(found.yaw)
+                there = found.x, found.y, found.z, *frames.quaternion_from_yaw(found.yaw)
                 yield Entity(
                     entry.name,
                     EntityKind.STATIC_OBJECT,
                     entry.blueprint,
                     ("object", "scenario", entry.blueprint),
-                    EntityMotion(self._time, pose),
+                    EntityMotion(self._time, there),
                     volume,
                     _STANDS,
                     _STANDS,
@@ -259,6 +272,17 @@ def _start(road: RoadNetwork, spec: VehicleSpec) -> Pose:
     there = start_place(road, spec)
     q = frames.rotation_to_ros(there.pitch, there.yaw, there.roll)
     return (*frames.vector_to_ros(there.x, there.y, there.z), *q)
+
+
+def _body(entry: ObjectSpec) -> Body:
+    """The box that the simulator gives an object; a point of a kind that is not known."""
+    known = LIBRARY.get(entry.blueprint)
+    if known is None:
+        half = 0.5 * entry.size.height
+        return Body((0.0, 0.0, half), (0.5 * entry.size.length, 0.5 * entry.size.width, half))
+    box = known.sized(entry.size).bounding_box(0)
+    (x, y, z), (length, width, height) = map(float32, box.location), map(float32, box.extent)
+    return Body((x, y, z), (length, width, height))
 
 
 def _volume(blueprint: str, size: Size) -> Volume:

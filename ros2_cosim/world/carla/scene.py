@@ -377,15 +377,13 @@ class Scene:
     def _spawn_objects(self, network: RoadNetwork) -> None:
         objects = []
         for number, spec in enumerate(self._parameters.objects, start=FIRST_OBJECT_ID):
-            pose = _place_object(network, spec)
+            pose = object_place(network, spec)
             actor, body = self._spawn_actor("objects", spec, pose)
             self._numbers[actor] = number
             if spec.placed:
-                q = frames.rotation_to_ros(pose.pitch, pose.yaw, pose.roll)
-                height = _height(spec)
-                x, y, z = frames.vector_to_ros(pose.x, pose.y, pose.z - height)
-                start = Odometry(x, y, z, *q, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0)
-                self._moved[spec.name] = PlacedObject(number, actor, body, height, start)
+                start = object_start(spec, pose)
+                moved = PlacedObject(number, actor, body, _height(spec), start)
+                self._moved[spec.name] = moved
                 continue
             found = static_object(number, Pose(*map(float32, pose)), body)
             objects.append(found)
@@ -655,7 +653,7 @@ def check_places(parameters: SceneParameters, network: RoadNetwork) -> None:
     for entry in parameters.objects:
         where = f"scene.objects.{entry.name}"
         try:
-            start = _place_object(network, entry)
+            start = object_place(network, entry)
         except ConfigurationError as error:
             raise ConfigurationError(f"{where}: {error}") from None
         on_ground = start._replace(z=start.z - _height(entry))
@@ -717,13 +715,21 @@ def _beside(network: RoadNetwork, spec: VehicleSpec | ObjectSpec) -> tuple[float
     return network.pose(spec.road, spec.s, centre + aside)[:3]
 
 
-def _place_object(network: RoadNetwork, spec: ObjectSpec) -> Pose:
+def object_place(network: RoadNetwork, spec: ObjectSpec) -> Pose:
+    """Where an object stands at the start, as an actor."""
     direction = driving_direction(spec.lane)
     x, y, z = _beside(network, spec)
     heading = network.lane_pose(spec.road, spec.lane, spec.s).heading
     slope = direction * network.slope(spec.road, spec.s) if spec.turn == 0.0 else 0.0
     heading = heading if spec.turn == 0.0 else wrap_angle(heading + spec.turn)
     return carla_pose(LanePoint(x, y, z, heading), slope, _height(spec))
+
+
+def object_start(spec: ObjectSpec, pose: Pose) -> Odometry:
+    """The same of one that messages place, as a record."""
+    q = frames.rotation_to_ros(pose.pitch, pose.yaw, pose.roll)
+    x, y, z = frames.vector_to_ros(pose.x, pose.y, pose.z - _height(spec))
+    return Odometry(x, y, z, *q, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0)
 
 
 def _height(spec: ObjectSpec) -> float:
