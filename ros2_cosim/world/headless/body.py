@@ -57,6 +57,8 @@ _FRONT: Final = 2
 _FULL_BRAKE: Final = 0.95
 #: What of full brakes has to have been reached, so that the wheels lock.
 _REACHED: Final = 0.25
+#: Brakes with this share of the usual deceleration, or more, are as strong as these.
+_AS_STRONG: Final = 0.9
 #: Friction of the ground below each wheel; None: that of dry tyres on asphalt.
 Patches = tuple[float | None, float | None, float | None, float | None]
 _DRY = (None, None, None, None)
@@ -416,8 +418,11 @@ class VehicleBody:
         if speed == 0.0 or speed >= kit.locks_below or vehicle.brake < _REACHED:
             return
         a, b, c, d = self.grips()
+        p, usual = self.parameters, self.usual
+        # Weaker brakes that a client has set, or those of a heavier vehicle, lock nothing.
+        is_weaker = p.max_brake_force * usual.mass < _AS_STRONG * usual.max_brake_force * p.mass
         slowest = abs(before) - 0.25 * (a + b + c + d) * kit.locked * dt
-        if slowest >= speed:
+        if slowest >= speed or is_weaker:
             return
         share = slowest / speed if slowest > 0.0 else 0.0
         # It has come as far as if it had slowed down evenly.
