@@ -30,7 +30,9 @@ from typing import Final
 from ros2_cosim.core.kernel.exactmath_slow import pow, reduce_exactly
 
 __all__ = [
+    "DEGREES_PER_RADIAN",
     "PI",
+    "RADIANS_PER_DEGREE",
     "TWO_PI",
     "acos",
     "asin",
@@ -57,8 +59,8 @@ PI: Final = 3.141592653589793
 TWO_PI: Final = 6.283185307179586
 _INF: Final = inf
 
-_RADIANS_PER_DEGREE: Final = 0.017453292519943295
-_DEGREES_PER_RADIAN: Final = 57.29577951308232
+RADIANS_PER_DEGREE: Final = 0.017453292519943295
+DEGREES_PER_RADIAN: Final = 57.29577951308232
 
 # --- sine and cosine ---------------------------------------------------------------------
 
@@ -155,7 +157,7 @@ def cos(x: float) -> float:
 def sincos(x: float) -> tuple[float, float]:
     """(sin x, cos x), the same bits as the two functions, with one argument reduction."""
     if -_QUARTER_PI <= x <= _QUARTER_PI:
-        # The kernels written out: two calls less where most angles are.
+        # The kernels written out, here and below: two calls less.
         z = x * x
         half = 0.5 * z
         w = 1.0 - half
@@ -166,8 +168,14 @@ def sincos(x: float) -> tuple[float, float]:
     if isnan(x):
         return x, x
     n, hi, lo = _reduce(x)
-    s = _sin_kernel(hi, lo)
-    c = _cos_kernel(hi, lo)
+    z = hi * hi
+    v = z * hi
+    r = _S2 + z * (_S3 + z * (_S4 + z * (_S5 + z * _S6)))
+    s = hi - ((z * (0.5 * lo - v * r) - lo) - v * _S1)
+    r = z * (_C1 + z * (_C2 + z * (_C3 + z * (_C4 + z * (_C5 + z * _C6)))))
+    half = 0.5 * z
+    w = 1.0 - half
+    c = w + (((1.0 - w) - half) + (z * r - hi * lo))
     if n == 0:
         return s, c
     if n == 1:
@@ -209,7 +217,7 @@ _A10: Final = 1.62858201153657823623e-02
 
 def atan(x: float) -> float:
     """Arc tangent, in [-pi/2, pi/2]."""
-    size = abs(x)
+    size = x if x >= 0.0 else -x
     if size < 0.4375:
         z = x * x
         w = z * z
@@ -235,20 +243,21 @@ def atan(x: float) -> float:
     w = z * z
     even = z * (_A0 + w * (_A2 + w * (_A4 + w * (_A6 + w * (_A8 + w * _A10)))))
     odd = w * (_A1 + w * (_A3 + w * (_A5 + w * (_A7 + w * _A9))))
-    return copysign(most - ((t * (even + odd) - tail) - t), x)
+    angle = most - ((t * (even + odd) - tail) - t)
+    return angle if x > 0.0 else -angle
 
 
 def atan2(y: float, x: float) -> float:
     """Angle of the point (x, y), in [-pi, pi], with the signs of zeros and infinities."""
-    ax, ay = abs(x), abs(y)
+    ax, ay = (x if x > 0.0 else -x), (y if y > 0.0 else -y)
     if not (0.0 < ax < _INF and 0.0 < ay < _INF):
         if isnan(x) or isnan(y):
             return x + y
-        return copysign(_atan2_special(ay, ax, copysign(PI, x) == -PI), y)
+        return copysign(_atan2_special(abs(y), abs(x), copysign(PI, x) == -PI), y)
     angle = atan(ay / ax)
     if x < 0.0:
         angle = PI - (angle - 1.2246467991473531772e-16)
-    return copysign(angle, y)
+    return angle if y > 0.0 else -angle
 
 
 def _atan2_special(ay: float, ax: float, x_negative: bool) -> float:
@@ -368,12 +377,12 @@ def hypot(x: float, y: float, z: float = 0.0) -> float:
 
 def radians(degrees: float) -> float:
     """Degrees to radians."""
-    return degrees * _RADIANS_PER_DEGREE
+    return degrees * RADIANS_PER_DEGREE
 
 
 def degrees(radians: float) -> float:
     """Radians to degrees."""
-    return radians * _DEGREES_PER_RADIAN
+    return radians * DEGREES_PER_RADIAN
 
 
 def wrap_angle(angle: float) -> float:

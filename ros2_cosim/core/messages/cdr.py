@@ -23,7 +23,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Final
 
 from ros2_cosim.core.kernel.errors import ProtocolError
-from ros2_cosim.core.kernel.trace import PackedPair
+from ros2_cosim.core.kernel.trace import IS_COMPILED, PackedPair
 from ros2_cosim.core.messages.binding import Scalar, Structure, Text
 from ros2_cosim.core.messages.cdr_parts import (
     Data,
@@ -154,11 +154,13 @@ class CdrCodec(WireCodec):
         tail = run_struct(self._fixed_scalars, body & 7).format[1:]
         block = len(self._block)
         codes = "".join(scalar.code for scalar in stamp)
-        self._pack_head = struct.Struct("<" + tail).pack
+        #: Of what is behind the texts.
+        self._pack_tail = struct.Struct("<" + tail).pack
+        head = struct.Struct(f"<4s{codes}{block}s{tail}")
+        self._pack_head = head.pack
         #: Packs head and pieces together; None: there are no pieces, or others than numbers.
         self._numbers: NumberPieces | None = None
         if self._pieces and NumberPieces.hold(self._pieces):
-            head = struct.Struct(f"<4s{codes}{block}s{tail}")
             self._numbers = NumberPieces(self._pieces, head.format, head.size - 4)  # type: ignore[arg-type]
         reader = struct.Struct(f"<4x{codes}{block}x{tail}")
         self._read_head = reader.unpack_from
@@ -186,18 +188,12 @@ class CdrCodec(WireCodec):
                 if packed is not None:
                     return packed
             found = values[: self._head_width] if self._pieces else values
-            # A record is a tuple already; compiled, one tuple is what a call takes at once.
-            head: tuple[Any, ...] = found if isinstance(found, tuple) else tuple(found)
-            if self.has_seq:
-                head = (seq,) + head
-            pack = self._pack_head  # by its name a compiled call would look for it each time
-            numbers: bytes = pack(*head)
-            if self.has_stamp:
-                shown_ns = stamp_ns + self._start_ns
-                sec = shown_ns // NS_PER_S
-                data = _STAMPED.of(sec, shown_ns - sec * NS_PER_S) + self._block + numbers
+            if IS_COMPILED or not self.has_stamp:
+                data = self._joined_head(stamp_ns, seq, found)
             else:
-                data = ENCAPSULATION + self._block + numbers
+                sec, nanosec = divmod(stamp_ns + self._start_ns, NS_PER_S)
+                tail = (seq, *found) if self.has_seq else found
+                data = self._pack_head(ENCAPSULATION, sec, nanosec, self._block, *tail)
             if not self._pieces:
                 return data
             parts: list[Data] = [data]
@@ -207,6 +203,20 @@ class CdrCodec(WireCodec):
         except _UNFIT as error:
             raise ProtocolError(f"{self.type_name}: cannot encode {record!r}: {error}") from None
         return b"".join(parts)
+
+    def _joined_head(self, stamp_ns: int, seq: int, found: Sequence[Any]) -> bytes:
+        """The head; compiled, many messages have the begin of the one before."""
+        # A record is a tuple already; compiled, one tuple is what a call takes at once.
+        tail: tuple[Any, ...] = found if isinstance(found, tuple) else tuple(found)
+        if self.has_seq:
+            tail = (seq,) + tail
+        pack = self._pack_tail  # by its name a compiled call would look for it each time
+        numbers: bytes = pack(*tail)
+        if not self.has_stamp:
+            return ENCAPSULATION + self._block + numbers
+        shown_ns = stamp_ns + self._start_ns
+        sec = shown_ns // NS_PER_S
+        return _STAMPED.of(sec, shown_ns - sec * NS_PER_S) + self._block + numbers
 
     def _packed(
         self, pieces: NumberPieces, stamp_ns: int, seq: int, values: Sequence[Any]

@@ -49,6 +49,7 @@ _MAX_PUSHED_SPEED: Final = 1000.0  # m/s
 _MAX_YAW_RATE: Final = 3600.0  # deg/s; beyond it a vehicle is a top
 _LEVEL = (0.0, 0.0, 0.0)  # not Final: mypyc takes a Final tuple of floats for one without a value
 _SLIP_SPEED: Final = 0.5  # m/s, below which slip angles mean nothing
+_ROUNDING: Final = 1.0e-6  # m, more than what lengths on a vehicle are rounded by
 
 
 _WHEELS: Final = 4
@@ -371,13 +372,15 @@ class VehicleBody:
         if self._flight is not None:
             self._fly(dt, self._flight)
             return
-        self._hold()
+        if self._held is not None:
+            self._hold(self._held)
         if self.wheel_damping > 0.0 and self._held is None and self._vehicle.vx != 0.0:
             self._damp(dt)
         road = self._on_road
         z, roll, pitch, yaw = road.z, road.roll, road.pitch, self._vehicle.yaw
         road.step(dt, self._commanded(dt, control))
-        self._hold()
+        if self._held is not None:
+            self._hold(self._held)
         if road.is_beside and road.z < z - DROP:  # beside a bridge
             turned = frames.quaternion_from_rpy(roll, pitch, yaw)
             self._take_off((self._vehicle.x, self._vehicle.y, z), turned, self._velocity)
@@ -494,13 +497,14 @@ class VehicleBody:
         else:
             qx, qy, qz, qw = road.orientation()
             pitch, yaw, roll = frames.rotation_to_carla(qx, qy, qz, qw)
-        x, y, z = frames.vector_to_carla(x, y, z)
         vx, vy, vz = self._velocity
-        vx, vy, vz = frames.vector_to_carla(vx, vy, vz)
         turn_x, turn_y, turn_z = frames.angular_velocity_degrees_to_carla(turn_x, turn_y, turn_z)
         ax, ay, az = self._acceleration
-        ax, ay, az = frames.vector_to_carla(ax, ay, az)
-        return x, y, z, pitch, yaw, roll, vx, vy, vz, turn_x, turn_y, turn_z, ax, ay, az
+        # As vector_to_carla does it, which would be called three times.
+        return (
+            x, 0.0 - y, z, pitch, yaw, roll, vx, 0.0 - vy, vz, turn_x, turn_y, turn_z,
+            ax, 0.0 - ay, az,
+        )  # fmt: skip
 
     def box(self) -> OrientedBox:
         """Box in the map frame."""
@@ -509,9 +513,21 @@ class VehicleBody:
         below = self._on_road.z if self._flight is None else self._flight.origin[2]
         return OrientedBox(x, y, below + height, length, width, height, self._cos, self._sin)
 
+    def most_across(self, heading: float) -> float:
+        """Its box reaches no farther across a road of a heading than so far to either side [m].
+
+        The sine of an angle is no larger than the angle.
+        """
+        turned = self._vehicle.yaw - heading
+        return self._hull.x * (turned if turned > 0.0 else -turned) + self._hull.y + _ROUNDING
+
     def velocity(self) -> tuple[float, float]:
         """Horizontal velocity in the map frame [m/s]."""
         return self._velocity[0], self._velocity[1]
+
+    def stands_still(self) -> bool:
+        """Whether it has no horizontal velocity."""
+        return self._velocity[0] == 0.0 == self._velocity[1]
 
     def forward_speed(self) -> float:
         """Speed along the vehicle [m/s]."""
@@ -552,9 +568,8 @@ class VehicleBody:
         limit = self._network.speed_limit(road_id, s, lane_id or -1)
         return _DEFAULT_SPEED_LIMIT if limit is None else limit * _MS_TO_KMH
 
-    def _hold(self) -> None:
-        if self._held is not None:
-            self._vehicle.vx, self._vehicle.vy, _ = self._held
+    def _hold(self, velocity: frames.Vector) -> None:
+        self._vehicle.vx, self._vehicle.vy, _ = velocity
 
     def _ground(self) -> GroundPlane:
         """The ground below as a plane."""

@@ -90,7 +90,7 @@ class StandingBoxes:
 
     def near(self, vehicle: VehicleActor) -> list[StandingBox]:
         """What may touch a vehicle that moves."""
-        if vehicle.body.velocity() == (0.0, 0.0) or not self._leaves(vehicle):
+        if vehicle.body.stands_still() or not self._leaves(vehicle):
             return []
         self._be_made()
         return self._around(vehicle.box(), 0.0)
@@ -121,13 +121,15 @@ class StandingBoxes:
         road_id, s, t, lane_id, heading = vehicle.body.place_on_road()
         if lane_id == 0:
             return True
-        box = vehicle.box()
-        sin, cos = sincos(heading)
-        along = abs(box.cos * cos + box.sin * sin)
-        across = abs(box.sin * cos - box.cos * sin)
-        half = box.half_length * across + box.half_width * along
         lanes = self._network.roads[road_id].lanes
         right, left = lanes.edges(s)
-        if t - half < right - _MARGIN or t + half > left + _MARGIN:
-            return True
+        half = vehicle.body.most_across(heading)
+        if t - half < right - _MARGIN or t + half > left + _MARGIN:  # it may be
+            box = vehicle.box()
+            sin, cos = sincos(heading)
+            along = abs(box.cos * cos + box.sin * sin)
+            across = abs(box.sin * cos - box.cos * sin)
+            half = box.half_length * across + box.half_width * along
+            if t - half < right - _MARGIN or t + half > left + _MARGIN:
+                return True
         return not lanes.section(s).is_driven(lane_id)

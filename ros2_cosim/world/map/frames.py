@@ -24,7 +24,16 @@ from __future__ import annotations
 
 from typing import Final
 
-from ros2_cosim.core.kernel.exactmath import PI, asin, atan2, degrees, radians, sincos
+from ros2_cosim.core.kernel.exactmath import (
+    DEGREES_PER_RADIAN,
+    PI,
+    RADIANS_PER_DEGREE,
+    asin,
+    atan2,
+    degrees,
+    radians,
+    sincos,
+)
 
 Vector = tuple[float, float, float]
 Quaternion = tuple[float, float, float, float]
@@ -55,17 +64,20 @@ def angular_velocity_to_carla(wx: float, wy: float, wz: float) -> Vector:
 
 def angular_velocity_degrees_to_ros(wx: float, wy: float, wz: float) -> Vector:
     """Angular velocity from CARLA [deg/s] (``get_angular_velocity``) to ROS [rad/s]."""
-    return 0.0 - radians(wx), radians(wy), 0.0 - radians(wz)
+    k = RADIANS_PER_DEGREE
+    return 0.0 - wx * k, wy * k, 0.0 - wz * k
 
 
 def angular_velocity_degrees_to_carla(wx: float, wy: float, wz: float) -> Vector:
     """Angular velocity from ROS [rad/s] to CARLA [deg/s]."""
-    return 0.0 - degrees(wx), degrees(wy), 0.0 - degrees(wz)
+    k = DEGREES_PER_RADIAN
+    return 0.0 - wx * k, wy * k, 0.0 - wz * k
 
 
 def rotation_to_ros(pitch: float, yaw: float, roll: float) -> Quaternion:
     """Orientation from a CARLA rotation [deg] to a ROS quaternion."""
-    return quaternion_from_rpy(radians(roll), 0.0 - radians(pitch), 0.0 - radians(yaw))
+    k = RADIANS_PER_DEGREE
+    return quaternion_from_rpy(roll * k, 0.0 - pitch * k, 0.0 - yaw * k)
 
 
 def rotation_to_carla(qx: float, qy: float, qz: float, qw: float) -> Vector:
