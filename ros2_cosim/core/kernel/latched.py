@@ -227,7 +227,10 @@ class LatchedInputs:
             held[port.name] = port.newest()
         self.held = held
         self.latest = MappingProxyType(held)
-        self.references = b"".join([port.reference for port in self._ports])
+        if len(self._ports) == 1:
+            self.references = self._ports[0].reference
+        else:
+            self.references = b"".join([port.reference for port in self._ports])
         self.count = len(self.references) // _REFERENCE_BYTES
 
 

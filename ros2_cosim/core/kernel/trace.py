@@ -44,6 +44,9 @@ class PackedPair:
         return data
 
 
+IS_COMPILED: Final = not isinstance(PackedPair.of, FunctionType)
+"""Whether the kernel runs compiled: what is quickest differs."""
+
 # Each record begins with a mark and states its lengths, so that no two runs give one text. That of
 # a message: mark and port; stamp and sequence number; size.
 _PORT: Final = struct.Struct("<cI").pack
@@ -52,9 +55,9 @@ _SIZE: Final = struct.Struct("<I").pack
 #: All of it.
 _OUTPUT: Final = struct.Struct("<cIqQI").pack
 _OUTPUT_BYTES: Final = 25
-#: Hashing in larger pieces costs less per activation, but what waits of hundreds of participants
-#: must fit into the caches.
-_FLUSH_BYTES: Final = 1 << 12
+#: Hashing in larger pieces costs less per activation; compiled, it counts more that what waits of
+#: hundreds of participants fits into the caches.
+_FLUSH_BYTES: Final = 1 << (12 if IS_COMPILED else 15)
 _KEPT_TIMES: Final = 5000
 #: Mark, time and number of inputs; channel, stamp and sequence number of each follow.
 _ACTIVATION: Final = PackedPair(b"A", "<qI")
@@ -141,7 +144,3 @@ def run_digest(participants: Mapping[str, str]) -> str:
     for name in sorted(participants):
         total.update(f"{name} {participants[name]}\n".encode())
     return total.hexdigest()
-
-
-IS_COMPILED: Final = not isinstance(run_digest, FunctionType)
-"""Whether the kernel runs compiled: what is quickest differs."""

@@ -180,20 +180,34 @@ class CdrCodec(WireCodec):
             return self._encode_raw(stamp_ns, seq, record)
         if stamp_ns == 0 and self._at_start is not None:
             return self._at_start.encode(stamp_ns, seq, record)
-        structure = self._structure
         try:
-            values = record if self._flat else structure.flatten(record)
+            values = record if self._flat else self._structure.flatten(record)
             if self._numbers is not None:
-                packed = self._packed(self._numbers, stamp_ns, seq, values)
+                flat: list[Any] = [ENCAPSULATION]
+                if self.has_stamp:
+                    shown_ns = stamp_ns + self._start_ns
+                    sec = shown_ns // NS_PER_S
+                    flat.append(sec)
+                    flat.append(shown_ns - sec * NS_PER_S)
+                flat.append(self._block)
+                if self.has_seq:
+                    flat.append(seq)
+                flat += values[: self._head_width]  # compiled, faster than to extend it
+                try:
+                    packed = self._numbers.pack(flat, values)
+                except _UNFIT:
+                    packed = None  # piece by piece it turns out what is wrong
                 if packed is not None:
                     return packed
             found = values[: self._head_width] if self._pieces else values
             if IS_COMPILED or not self.has_stamp:
                 data = self._joined_head(stamp_ns, seq, found)
             else:
-                sec, nanosec = divmod(stamp_ns + self._start_ns, NS_PER_S)
+                shown_ns = stamp_ns + self._start_ns
+                sec = shown_ns // NS_PER_S
+                rest = shown_ns - sec * NS_PER_S
                 tail = (seq, *found) if self.has_seq else found
-                data = self._pack_head(ENCAPSULATION, sec, nanosec, self._block, *tail)
+                data = self._pack_head(ENCAPSULATION, sec, rest, self._block, *tail)
             if not self._pieces:
                 return data
             parts: list[Data] = [data]
@@ -217,25 +231,6 @@ class CdrCodec(WireCodec):
         shown_ns = stamp_ns + self._start_ns
         sec = shown_ns // NS_PER_S
         return _STAMPED.of(sec, shown_ns - sec * NS_PER_S) + self._block + numbers
-
-    def _packed(
-        self, pieces: NumberPieces, stamp_ns: int, seq: int, values: Sequence[Any]
-    ) -> bytes | None:
-        """A message in one go; None: it takes more, or piece by piece tells what is wrong."""
-        flat: list[Any] = [ENCAPSULATION]
-        if self.has_stamp:
-            shown_ns = stamp_ns + self._start_ns
-            sec = shown_ns // NS_PER_S
-            flat.append(sec)
-            flat.append(shown_ns - sec * NS_PER_S)
-        flat.append(self._block)
-        if self.has_seq:
-            flat.append(seq)
-        flat += values[: self._head_width]  # faster than to extend it, where it is compiled
-        try:
-            return pieces.pack(flat, values)
-        except _UNFIT:
-            return None
 
     def delivered(self, value: Any, data: bytes, exact: bool) -> Any:
         """An exact record itself; any other as it is decoded, and so is a raw message."""

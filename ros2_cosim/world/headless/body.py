@@ -121,6 +121,7 @@ class VehicleBody:
         self._land = land
         self._sway = sway
         self._hull = blueprint.hull
+        self._half_length, self._half_width = self._hull.x, self._hull.y
         self._held: frames.Vector | None = None
         #: Friction of the trigger that each wheel is in, if any is.
         self._patches: Patches | None = None
@@ -519,7 +520,8 @@ class VehicleBody:
         The sine of an angle is no larger than the angle.
         """
         turned = self._vehicle.yaw - heading
-        return self._hull.x * (turned if turned > 0.0 else -turned) + self._hull.y + _ROUNDING
+        turned = turned if turned > 0.0 else -turned
+        return self._half_length * turned + self._half_width + _ROUNDING
 
     def velocity(self) -> tuple[float, float]:
         """Horizontal velocity in the map frame [m/s]."""

@@ -104,10 +104,10 @@ class Vehicle:
 
     __slots__ = (
         "_angle", "_began", "_began_at", "_command", "_cosine", "_cross", "_ended", "_grip",
-        "_lags", "_moment", "_repeats", "_reserve", "_rolling", "_sideways", "_signs", "_sine",
-        "_steered", "_step_size", "_tangent", "_ways", "_weight", "_wheel_cosine", "_wheel_sine",
-        "ax", "ay", "brake", "distance", "inner", "longest_substep", "parameters", "soft",
-        "steer_angle", "throttle", "unwinding", "vx", "vy", "x", "y", "yaw", "yaw_rate",
+        "_is_noted", "_lags", "_moment", "_repeats", "_reserve", "_rolling", "_sideways", "_signs",
+        "_sine", "_steered", "_step_size", "_tangent", "_ways", "_weight", "_wheel_cosine",
+        "_wheel_sine", "ax", "ay", "brake", "distance", "inner", "longest_substep", "parameters",
+        "soft", "steer_angle", "throttle", "unwinding", "vx", "vy", "x", "y", "yaw", "yaw_rate",
     )  # fmt: skip
 
     def __init__(
@@ -153,9 +153,10 @@ class Vehicle:
         # A step that begins as the one before goes as that one: a vehicle that stands, or that
         # is held at a speed. This is how the last step began; if it was a second one of its kind,
         # also how it ended, and what its substeps added to distance, place and yaw. Of the first
-        # one at a speed, only that speed is known.
+        # one at a speed, only that speed is noted.
         self._began: _Inner = _NEVER
         self._began_at: float = nan
+        self._is_noted = False
         #: Of how it began; 0: not needed yet.
         self._signs = 0.0
         self._command = ActuatorCommand()
@@ -197,11 +198,11 @@ class Vehicle:
             self._sideways = self._weight * cross / sqrt(1.0 + cross * cross)
         is_known = False
         if control is not self._command or self.vx != self._began_at:
-            self._command, self._began_at, self._began = control, self.vx, _NEVER
-            self._ways = None
+            self._command, self._began_at = control, self.vx
+            self._is_noted, self._ways = False, None
         else:
             began = self._inner(slope, cross, h, dt)
-            is_known = self._repeats and began == self._began
+            is_known = self._is_noted and self._repeats and began == self._began
             signs = 0.0
             if is_known:
                 signs = _signs(began)
@@ -213,7 +214,7 @@ class Vehicle:
                 self.vx, self.vy, self.yaw_rate, self.ax, self.ay = motion
                 self.throttle, self.brake, self.steer_angle = actuators
                 return
-            self._began, self._signs = began, signs
+            self._began, self._signs, self._is_noted = began, signs, True
             self._ways = [] if is_known else None
         throttle = 0.0 if throttle < 0.0 else 1.0 if throttle > 1.0 else throttle
         brake = 0.0 if brake < 0.0 else 1.0 if brake > 1.0 else brake
