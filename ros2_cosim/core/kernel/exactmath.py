@@ -30,9 +30,9 @@ from typing import Final
 from ros2_cosim.core.kernel.exactmath_slow import pow, reduce_exactly
 
 __all__ = [
-    "DEGREES_PER_RADIAN",
+    "DEGREE",
     "PI",
-    "RADIANS_PER_DEGREE",
+    "RADIAN",
     "TWO_PI",
     "acos",
     "asin",
@@ -59,8 +59,8 @@ PI: Final = 3.141592653589793
 TWO_PI: Final = 6.283185307179586
 _INF: Final = inf
 
-RADIANS_PER_DEGREE: Final = 0.017453292519943295
-DEGREES_PER_RADIAN: Final = 57.29577951308232
+DEGREE: Final = 0.017453292519943295
+RADIAN: Final = 57.29577951308232
 
 # --- sine and cosine ---------------------------------------------------------------------
 
@@ -157,7 +157,7 @@ def cos(x: float) -> float:
 def sincos(x: float) -> tuple[float, float]:
     """(sin x, cos x), the same bits as the two functions, with one argument reduction."""
     if -_QUARTER_PI <= x <= _QUARTER_PI:
-        # The kernels written out, here and below: two calls less.
+        # The kernels written out: two calls less where most angles are.
         z = x * x
         half = 0.5 * z
         w = 1.0 - half
@@ -168,14 +168,8 @@ def sincos(x: float) -> tuple[float, float]:
     if isnan(x):
         return x, x
     n, hi, lo = _reduce(x)
-    z = hi * hi
-    v = z * hi
-    r = _S2 + z * (_S3 + z * (_S4 + z * (_S5 + z * _S6)))
-    s = hi - ((z * (0.5 * lo - v * r) - lo) - v * _S1)
-    r = z * (_C1 + z * (_C2 + z * (_C3 + z * (_C4 + z * (_C5 + z * _C6)))))
-    half = 0.5 * z
-    w = 1.0 - half
-    c = w + (((1.0 - w) - half) + (z * r - hi * lo))
+    s = _sin_kernel(hi, lo)
+    c = _cos_kernel(hi, lo)
     if n == 0:
         return s, c
     if n == 1:
@@ -377,12 +371,12 @@ def hypot(x: float, y: float, z: float = 0.0) -> float:
 
 def radians(degrees: float) -> float:
     """Degrees to radians."""
-    return degrees * RADIANS_PER_DEGREE
+    return degrees * DEGREE
 
 
 def degrees(radians: float) -> float:
     """Radians to degrees."""
-    return radians * DEGREES_PER_RADIAN
+    return radians * RADIAN
 
 
 def wrap_angle(angle: float) -> float:

@@ -200,14 +200,21 @@ class CdrCodec(WireCodec):
                 if packed is not None:
                     return packed
             found = values[: self._head_width] if self._pieces else values
-            if IS_COMPILED or not self.has_stamp:
-                data = self._joined_head(stamp_ns, seq, found)
+            # A record is a tuple already; compiled, one tuple is what a call takes at once.
+            tail: tuple[Any, ...] = found if isinstance(found, tuple) else tuple(found)
+            if self.has_seq:
+                tail = (seq,) + tail
+            if not self.has_stamp:
+                data = self._pack_head(ENCAPSULATION, self._block, *tail)
             else:
                 shown_ns = stamp_ns + self._start_ns
                 sec = shown_ns // NS_PER_S
                 rest = shown_ns - sec * NS_PER_S
-                tail = (seq, *found) if self.has_seq else found
-                data = self._pack_head(ENCAPSULATION, sec, rest, self._block, *tail)
+                if IS_COMPILED:  # many messages have the begin of the one before
+                    pack = self._pack_tail  # by its name a call would look for it each time
+                    data = _STAMPED.of(sec, rest) + self._block + pack(*tail)
+                else:
+                    data = self._pack_head(ENCAPSULATION, sec, rest, self._block, *tail)
             if not self._pieces:
                 return data
             parts: list[Data] = [data]
@@ -217,20 +224,6 @@ class CdrCodec(WireCodec):
         except _UNFIT as error:
             raise ProtocolError(f"{self.type_name}: cannot encode {record!r}: {error}") from None
         return b"".join(parts)
-
-    def _joined_head(self, stamp_ns: int, seq: int, found: Sequence[Any]) -> bytes:
-        """The head; compiled, many messages have the begin of the one before."""
-        # A record is a tuple already; compiled, one tuple is what a call takes at once.
-        tail: tuple[Any, ...] = found if isinstance(found, tuple) else tuple(found)
-        if self.has_seq:
-            tail = (seq,) + tail
-        pack = self._pack_tail  # by its name a compiled call would look for it each time
-        numbers: bytes = pack(*tail)
-        if not self.has_stamp:
-            return ENCAPSULATION + self._block + numbers
-        shown_ns = stamp_ns + self._start_ns
-        sec = shown_ns // NS_PER_S
-        return _STAMPED.of(sec, shown_ns - sec * NS_PER_S) + self._block + numbers
 
     def delivered(self, value: Any, data: bytes, exact: bool) -> Any:
         """An exact record itself; any other as it is decoded, and so is a raw message."""

@@ -374,14 +374,14 @@ class VehicleBody:
             self._fly(dt, self._flight)
             return
         if self._held is not None:
-            self._hold(self._held)
+            self._vehicle.vx, self._vehicle.vy, _ = self._held
         if self.wheel_damping > 0.0 and self._held is None and self._vehicle.vx != 0.0:
             self._damp(dt)
         road = self._on_road
         z, roll, pitch, yaw = road.z, road.roll, road.pitch, self._vehicle.yaw
         road.step(dt, self._commanded(dt, control))
         if self._held is not None:
-            self._hold(self._held)
+            self._vehicle.vx, self._vehicle.vy, _ = self._held
         if road.is_beside and road.z < z - DROP:  # beside a bridge
             turned = frames.quaternion_from_rpy(roll, pitch, yaw)
             self._take_off((self._vehicle.x, self._vehicle.y, z), turned, self._velocity)
@@ -527,10 +527,6 @@ class VehicleBody:
         """Horizontal velocity in the map frame [m/s]."""
         return self._velocity[0], self._velocity[1]
 
-    def stands_still(self) -> bool:
-        """Whether it has no horizontal velocity."""
-        return self._velocity[0] == 0.0 == self._velocity[1]
-
     def forward_speed(self) -> float:
         """Speed along the vehicle [m/s]."""
         return self._vehicle.vx
@@ -569,9 +565,6 @@ class VehicleBody:
         road_id, s, _, lane_id, _ = self._on_road.position
         limit = self._network.speed_limit(road_id, s, lane_id or -1)
         return _DEFAULT_SPEED_LIMIT if limit is None else limit * _MS_TO_KMH
-
-    def _hold(self, velocity: frames.Vector) -> None:
-        self._vehicle.vx, self._vehicle.vy, _ = velocity
 
     def _ground(self) -> GroundPlane:
         """The ground below as a plane."""

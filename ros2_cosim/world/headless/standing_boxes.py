@@ -90,7 +90,7 @@ class StandingBoxes:
 
     def near(self, vehicle: VehicleActor) -> list[StandingBox]:
         """What may touch a vehicle that moves."""
-        if vehicle.body.stands_still() or not self._leaves(vehicle):
+        if vehicle.body.velocity() == (0.0, 0.0) or not self._leaves(vehicle):
             return []
         self._be_made()
         return self._around(vehicle.box(), 0.0)
