@@ -154,10 +154,7 @@ class SequentialScheduler:
                 self._deliver(index, runtime, runtime.activate_time())
                 following = runtime.next_time
             if following is not None:
-                at: int = following
-                if at < scheduled[index]:  # as _schedule does, which would be one call more
-                    scheduled[index] = at
-                    heappush(agenda, at * count + index)
+                self._schedule(index, following)
             if has_events and (stamp := runtime.next_stamp()) is not None:
                 self._schedule(index, stamp)
             if runtime.stop_reason is not None and self.stop_reason is None:
