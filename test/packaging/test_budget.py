@@ -12,14 +12,14 @@ from buildtools.net_lines import of_text, of_wings
 #: in a commit of its own, which says in one sentence why; lower it when something goes.
 BUDGET = {
     "cli": 2_922,
-    "core": 25_238,
+    "core": 25_259,
     "dcp": 13_458,
     "driving": 17_795,
     "lab": 8_380,
     "ros": 14_159,
     "ros2_cosim": 149,
     "vds": 3_850,
-    "world": 27_650,
+    "world": 27_684,
     "bench": 11_710,
     "buildtools": 2_245,
     "config": 37,

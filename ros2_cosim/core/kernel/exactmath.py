@@ -30,7 +30,9 @@ from typing import Final
 from ros2_cosim.core.kernel.exactmath_slow import pow, reduce_exactly
 
 __all__ = [
+    "DEGREE",
     "PI",
+    "RADIAN",
     "TWO_PI",
     "acos",
     "asin",
@@ -57,8 +59,8 @@ PI: Final = 3.141592653589793
 TWO_PI: Final = 6.283185307179586
 _INF: Final = inf
 
-_RADIANS_PER_DEGREE: Final = 0.017453292519943295
-_DEGREES_PER_RADIAN: Final = 57.29577951308232
+DEGREE: Final = 0.017453292519943295
+RADIAN: Final = 57.29577951308232
 
 # --- sine and cosine ---------------------------------------------------------------------
 
@@ -209,7 +211,7 @@ _A10: Final = 1.62858201153657823623e-02
 
 def atan(x: float) -> float:
     """Arc tangent, in [-pi/2, pi/2]."""
-    size = abs(x)
+    size = x if x >= 0.0 else -x
     if size < 0.4375:
         z = x * x
         w = z * z
@@ -235,20 +237,21 @@ def atan(x: float) -> float:
     w = z * z
     even = z * (_A0 + w * (_A2 + w * (_A4 + w * (_A6 + w * (_A8 + w * _A10)))))
     odd = w * (_A1 + w * (_A3 + w * (_A5 + w * (_A7 + w * _A9))))
-    return copysign(most - ((t * (even + odd) - tail) - t), x)
+    angle = most - ((t * (even + odd) - tail) - t)
+    return angle if x > 0.0 else -angle
 
 
 def atan2(y: float, x: float) -> float:
     """Angle of the point (x, y), in [-pi, pi], with the signs of zeros and infinities."""
-    ax, ay = abs(x), abs(y)
+    ax, ay = (x if x > 0.0 else -x), (y if y > 0.0 else -y)
     if not (0.0 < ax < _INF and 0.0 < ay < _INF):
         if isnan(x) or isnan(y):
             return x + y
-        return copysign(_atan2_special(ay, ax, copysign(PI, x) == -PI), y)
+        return copysign(_atan2_special(abs(y), abs(x), copysign(PI, x) == -PI), y)
     angle = atan(ay / ax)
     if x < 0.0:
         angle = PI - (angle - 1.2246467991473531772e-16)
-    return copysign(angle, y)
+    return angle if y > 0.0 else -angle
 
 
 def _atan2_special(ay: float, ax: float, x_negative: bool) -> float:
@@ -368,12 +371,12 @@ def hypot(x: float, y: float, z: float = 0.0) -> float:
 
 def radians(degrees: float) -> float:
     """Degrees to radians."""
-    return degrees * _RADIANS_PER_DEGREE
+    return degrees * DEGREE
 
 
 def degrees(radians: float) -> float:
     """Radians to degrees."""
-    return radians * _DEGREES_PER_RADIAN
+    return radians * RADIAN
 
 
 def wrap_angle(angle: float) -> float:

@@ -16,7 +16,7 @@ from typing import Final
 
 from ros2_cosim.core.kernel.sample import Sample
 from ros2_cosim.core.kernel.time import NEVER
-from ros2_cosim.core.kernel.trace import MOMENT
+from ros2_cosim.core.kernel.trace import IS_COMPILED, MOMENT
 
 #: Channel, stamp and sequence number of what was read, as the trace records it.
 REFERENCE: Final = struct.Struct("<IqQ").pack
@@ -46,7 +46,7 @@ class LatchedChannel:
     """
 
     __slots__ = (
-        "_arrivals", "_at_once", "_pending", "changes", "delayed", "newest", "push", "seq", "stamp",
+        "_arrivals", "_at_once", "changes", "delayed", "newest", "pending", "push", "seq", "stamp",
     )  # fmt: skip
 
     def __init__(
@@ -59,32 +59,25 @@ class LatchedChannel:
         self.seq = 0
         #: How often that has changed.
         self.changes = 0
-        self._pending: list[Sample] = []
+        #: Not read yet.
+        self.pending: list[Sample] = []
         self._arrivals = arrivals
-        #: Store a sample; stamps on one connection never decrease.
-        self.push: Callable[[Sample], None] = self._pending.append
         self._at_once = arrivals is not None and at_once and not delayed
-        if arrivals is not None:
-            self.push = self._replace if self._at_once else self._push_counted
+        #: Store a sample; stamps on one connection never decrease.
+        self.push: Callable[[Sample], None]
+        self.push = self.pending.append if arrivals is None else self.take
 
     def take(self, sample: Sample) -> None:
         """Do as ``push``: compiled, this one is called without looking for it."""
+        arrivals = self._arrivals
+        if arrivals is not None:
+            arrivals.count += 1
         if self._at_once:
-            self._replace(sample)
+            self.newest = sample
+            self.stamp, self.seq, _ = sample
+            self.changes += 1
         else:
-            self.push(sample)
-
-    def _push_counted(self, sample: Sample) -> None:
-        assert self._arrivals is not None
-        self._pending.append(sample)
-        self._arrivals.count += 1
-
-    def _replace(self, sample: Sample) -> None:
-        assert self._arrivals is not None
-        self.newest = sample
-        self.stamp, self.seq, _ = sample
-        self.changes += 1
-        self._arrivals.count += 1
+            self.pending.append(sample)
 
     def advance(self, time: int) -> int:
         """Go on to the newest sample stamped <= time (< time if delayed).
@@ -92,7 +85,7 @@ class LatchedChannel:
         :param time: of an activation [ns]; it never decreases
         :returns: how often what is read has changed so far
         """
-        pending = self._pending
+        pending = self.pending
         if not pending:
             return self.changes
         limit = time - 1 if self.delayed else time
@@ -121,7 +114,7 @@ class LatchedChannel:
         """What would be visible at a later time, if nothing more came before."""
         limit = time - 1 if self.delayed else time
         newest = self.newest
-        for sample in self._pending:
+        for sample in self.pending:
             if sample[0] > limit:
                 break
             newest = sample
@@ -156,12 +149,16 @@ class LatchedPort:
     def newest(self) -> Sample | None:
         """What it holds; sets ``reference``."""
         newest: Sample | None = None
-        stamp = NEVER
+        stamp, seq, found = NEVER, 0, 0
         for index, channel in enumerate(self.channels):
             # Later channels win ties: one fixed order for equal stamps.
             if channel.newest is not None and (newest is None or channel.stamp >= stamp):
-                newest, stamp = channel.newest, channel.stamp
-                self.reference = self._packed_numbers[index] + MOMENT.of(stamp, channel.seq)
+                newest, stamp, seq, found = channel.newest, channel.stamp, channel.seq, index
+        if newest is not None:
+            if IS_COMPILED:
+                self.reference = self._packed_numbers[found] + MOMENT.of(stamp, seq)
+            else:
+                self.reference = REFERENCE(self.numbers[found], stamp, seq)
         return newest
 
     def foreseen(self, time: int) -> Sample | None:
@@ -212,7 +209,7 @@ class LatchedInputs:
         for port in self._ports:
             changes = 0
             for channel in port.channels:
-                changes += channel.advance(time)
+                changes += channel.advance(time) if channel.pending else channel.changes
             if changes != port.changes:  # another reader may have looked since
                 port.changes = changes
                 changed.append(port)
@@ -230,7 +227,10 @@ class LatchedInputs:
             held[port.name] = port.newest()
         self.held = held
         self.latest = MappingProxyType(held)
-        self.references = b"".join([port.reference for port in self._ports])
+        if len(self._ports) == 1:
+            self.references = self._ports[0].reference
+        else:
+            self.references = b"".join([port.reference for port in self._ports])
         self.count = len(self.references) // _REFERENCE_BYTES
 
 

@@ -251,7 +251,7 @@ class ParticipantRuntime:
             _, queue = self._next_by_messages(NEVER)  # no further message is looked at
         assert queue is not None
         prefix = queue.take()
-        return self._run(prefix[-1].stamp, prefix, handled=queue is self.handled)
+        return self._run(prefix[-1].stamp, prefix, queue is self.handled)
 
     def _next_by_messages(self, lbts: int) -> tuple[int | None, TimeAdvance | None]:
         """Time of the next activation by messages, and the queue that it takes them from."""
@@ -329,7 +329,7 @@ class ParticipantRuntime:
 
         return receive
 
-    def _run(self, time: int, prefix: Any, *, handled: bool = False) -> list[Output]:
+    def _run(self, time: int, prefix: Any, handled: bool = False) -> list[Output]:
         inputs = self._inputs
         inputs.advance(time)
         samples: dict[str, tuple[Sample, ...]] = {}
@@ -365,15 +365,14 @@ class ParticipantRuntime:
             raise failure from error
         if timer:
             self.compute_ns += timer() - started
-        following = self._decider.next_time
+        decider = self._decider
+        following = decider.next_time
         # While it handles a message it may leave the choice of its last step alone.
         if following is not None and not (handled and following == chosen_before):
             self._choose_next(time, following)
-        if self.stop_reason is None:
-            self.stop_reason = self._decider.stop_reason
-            if self.stop_reason is not None:
-                self.stop_time = time
-        outputs = self._send(time, values, handled=handled)
+        if self.stop_reason is None and (reason := decider.stop_reason) is not None:
+            self.stop_reason, self.stop_time = reason, time
+        outputs = self._send(time, values, handled)
         self._now = None
         self.moment[0] = -1
         if self._ports_now:
@@ -389,17 +388,25 @@ class ParticipantRuntime:
     ) -> Mapping[str, Sample | None]:
         """Read what is delivered to an activation, besides what its inputs hold."""
         inputs = self._inputs
-        for port in self._trigger_ports:
-            delivered = tuple([entry.sample for entry in prefix if entry.port == port])
-            samples[port] = delivered
-            if delivered:
-                self._last_trigger[port] = delivered[-1]
+        if len(prefix) == 1:  # as a rule
+            for port in self._trigger_ports:
+                samples[port] = ()
+            stamp, channel, seq, port, sample = prefix[0]
+            samples[port] = (sample,)
+            self._last_trigger[port] = sample
+            references: bytes = REFERENCE(channel, stamp, seq)
+        else:
+            for port in self._trigger_ports:
+                delivered = tuple([entry.sample for entry in prefix if entry.port == port])
+                samples[port] = delivered
+                if delivered:
+                    self._last_trigger[port] = delivered[-1]
+            references = b"".join(
+                [REFERENCE(channel, at, seq) for at, channel, seq, _, _ in prefix]
+            )
         latest = self._last_trigger.copy()
         latest.update(inputs.held)
-        references = [REFERENCE(channel, stamp, seq) for stamp, channel, seq, _, _ in prefix]
-        count = len(references) + inputs.count
-        references.append(inputs.references)
-        self.trace.activation(time, count, b"".join(references))
+        self.trace.activation(time, len(prefix) + inputs.count, references + inputs.references)
         return latest
 
     def _failure(self, time: int, error: Exception) -> ParticipantError:
@@ -450,7 +457,7 @@ class ParticipantRuntime:
             )
         self.next_time = chosen if chosen < self.spec.leave_ns else None
 
-    def _send(self, time: int, values: Any, *, handled: bool) -> list[Output]:
+    def _send(self, time: int, values: Any, handled: bool) -> list[Output]:
         if type(values) is dict:
             records: dict[str, Any] = values
         elif isinstance(values, Mapping):
@@ -462,7 +469,7 @@ class ParticipantRuntime:
                 "silent)"
             )
         if handled:
-            return self._emit(time, records, sparse_only=True)
+            return self._emit(time, records, True)
         for port in self._every:
             if records.get(port) is None and port not in self._ports_now:
                 raise ParticipantError(
@@ -480,9 +487,7 @@ class ParticipantRuntime:
                     )
         return self._emit(time, records)
 
-    def _emit(
-        self, time: int, values: dict[str, Any], *, sparse_only: bool = False
-    ) -> list[Output]:
+    def _emit(self, time: int, values: dict[str, Any], sparse_only: bool = False) -> list[Output]:
         """Stamp, number and encode messages of an activation.
 
         :param sparse_only: the activation handles a message: ports with a schedule stay silent

@@ -12,11 +12,14 @@ from __future__ import annotations
 import hashlib
 import struct
 from collections.abc import Mapping
+from types import FunctionType
 from typing import Final
 
 
 class PackedPair:
     """Packs two numbers behind a text; the same two as before are packed already.
+
+    For compiled code: what is not compiled packs more at once, in one call.
 
     Many messages of one time have the stamp and the sequence number of the one before.
 
@@ -41,18 +44,24 @@ class PackedPair:
         return data
 
 
+IS_COMPILED: Final = not isinstance(PackedPair.of, FunctionType)
+"""Whether the kernel runs compiled: what is quickest differs."""
+
 # Each record begins with a mark and states its lengths, so that no two runs give one text. That of
 # a message: mark and port; stamp and sequence number; size.
 _PORT: Final = struct.Struct("<cI").pack
 MOMENT: Final = PackedPair(b"", "<qQ")
 _SIZE: Final = struct.Struct("<I").pack
+#: All of it.
+_OUTPUT: Final = struct.Struct("<cIqQI").pack
 _OUTPUT_BYTES: Final = 25
-#: Hashing in larger pieces costs less per activation, but what waits of hundreds of participants
-#: must fit into the caches.
-_FLUSH_BYTES: Final = 1 << 12
+#: Hashing in larger pieces costs less per activation; compiled, it counts more that what waits of
+#: hundreds of participants fits into the caches.
+_FLUSH_BYTES: Final = 1 << (12 if IS_COMPILED else 15)
 _KEPT_TIMES: Final = 5000
 #: Mark, time and number of inputs; channel, stamp and sequence number of each follow.
 _ACTIVATION: Final = PackedPair(b"A", "<qI")
+_WHOLE_ACTIVATION: Final = struct.Struct("<cqI").pack
 #: Packed sizes of messages that are not hashed where they lie.
 _sizes: Final[dict[int, bytes]] = {}
 
@@ -80,7 +89,10 @@ class ParticipantTrace:
         :param count: number of samples delivered or read
         :param inputs: what :data:`~.latched.REFERENCE` makes of each, one after the other
         """
-        record = _ACTIVATION.of(time, count)
+        if IS_COMPILED:
+            record = _ACTIVATION.of(time, count)
+        else:
+            record = _WHOLE_ACTIVATION(b"A", time, count)
         self._pieces.append(record)
         self._pieces.append(inputs)
         self._size += len(record) + len(inputs)
@@ -93,9 +105,13 @@ class ParticipantTrace:
     def output(self, port: int, stamp: int, seq: int, data: bytes) -> None:
         """Record a message sent by the latest activation: its port index and its bytes."""
         size = len(data)
+        pieces = self._pieces
+        if not IS_COMPILED and size <= _FLUSH_BYTES:
+            pieces += (_OUTPUT(b"O", port, stamp, seq, size), data)
+            self._size += _OUTPUT_BYTES + size
+            return
         while port >= len(self._ports):
             self._ports.append(_PORT(b"O", len(self._ports)))
-        pieces = self._pieces
         pieces.append(self._ports[port])
         pieces.append(MOMENT.of(stamp, seq))
         self._size += _OUTPUT_BYTES

@@ -23,7 +23,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Final
 
 from ros2_cosim.core.kernel.errors import ProtocolError
-from ros2_cosim.core.kernel.trace import PackedPair
+from ros2_cosim.core.kernel.trace import IS_COMPILED, PackedPair
 from ros2_cosim.core.messages.binding import Scalar, Structure, Text
 from ros2_cosim.core.messages.cdr_parts import (
     Data,
@@ -154,11 +154,13 @@ class CdrCodec(WireCodec):
         tail = run_struct(self._fixed_scalars, body & 7).format[1:]
         block = len(self._block)
         codes = "".join(scalar.code for scalar in stamp)
-        self._pack_head = struct.Struct("<" + tail).pack
+        #: Of what is behind the texts.
+        self._pack_tail = struct.Struct("<" + tail).pack
+        head = struct.Struct(f"<4s{codes}{block}s{tail}")
+        self._pack_head = head.pack
         #: Packs head and pieces together; None: there are no pieces, or others than numbers.
         self._numbers: NumberPieces | None = None
         if self._pieces and NumberPieces.hold(self._pieces):
-            head = struct.Struct(f"<4s{codes}{block}s{tail}")
             self._numbers = NumberPieces(self._pieces, head.format, head.size - 4)  # type: ignore[arg-type]
         reader = struct.Struct(f"<4x{codes}{block}x{tail}")
         self._read_head = reader.unpack_from
@@ -178,26 +180,41 @@ class CdrCodec(WireCodec):
             return self._encode_raw(stamp_ns, seq, record)
         if stamp_ns == 0 and self._at_start is not None:
             return self._at_start.encode(stamp_ns, seq, record)
-        structure = self._structure
         try:
-            values = record if self._flat else structure.flatten(record)
+            values = record if self._flat else self._structure.flatten(record)
             if self._numbers is not None:
-                packed = self._packed(self._numbers, stamp_ns, seq, values)
+                flat: list[Any] = [ENCAPSULATION]
+                if self.has_stamp:
+                    shown_ns = stamp_ns + self._start_ns
+                    sec = shown_ns // NS_PER_S
+                    flat.append(sec)
+                    flat.append(shown_ns - sec * NS_PER_S)
+                flat.append(self._block)
+                if self.has_seq:
+                    flat.append(seq)
+                flat += values[: self._head_width]  # compiled, faster than to extend it
+                try:
+                    packed = self._numbers.pack(flat, values)
+                except _UNFIT:
+                    packed = None  # piece by piece it turns out what is wrong
                 if packed is not None:
                     return packed
             found = values[: self._head_width] if self._pieces else values
             # A record is a tuple already; compiled, one tuple is what a call takes at once.
-            head: tuple[Any, ...] = found if isinstance(found, tuple) else tuple(found)
+            tail: tuple[Any, ...] = found if isinstance(found, tuple) else tuple(found)
             if self.has_seq:
-                head = (seq,) + head
-            pack = self._pack_head  # by its name a compiled call would look for it each time
-            numbers: bytes = pack(*head)
-            if self.has_stamp:
+                tail = (seq,) + tail
+            if not self.has_stamp:
+                data = self._pack_head(ENCAPSULATION, self._block, *tail)
+            else:
                 shown_ns = stamp_ns + self._start_ns
                 sec = shown_ns // NS_PER_S
-                data = _STAMPED.of(sec, shown_ns - sec * NS_PER_S) + self._block + numbers
-            else:
-                data = ENCAPSULATION + self._block + numbers
+                rest = shown_ns - sec * NS_PER_S
+                if IS_COMPILED:  # many messages have the begin of the one before
+                    pack = self._pack_tail  # by its name a call would look for it each time
+                    data = _STAMPED.of(sec, rest) + self._block + pack(*tail)
+                else:
+                    data = self._pack_head(ENCAPSULATION, sec, rest, self._block, *tail)
             if not self._pieces:
                 return data
             parts: list[Data] = [data]
@@ -207,25 +224,6 @@ class CdrCodec(WireCodec):
         except _UNFIT as error:
             raise ProtocolError(f"{self.type_name}: cannot encode {record!r}: {error}") from None
         return b"".join(parts)
-
-    def _packed(
-        self, pieces: NumberPieces, stamp_ns: int, seq: int, values: Sequence[Any]
-    ) -> bytes | None:
-        """A message in one go; None: it takes more, or piece by piece tells what is wrong."""
-        flat: list[Any] = [ENCAPSULATION]
-        if self.has_stamp:
-            shown_ns = stamp_ns + self._start_ns
-            sec = shown_ns // NS_PER_S
-            flat.append(sec)
-            flat.append(shown_ns - sec * NS_PER_S)
-        flat.append(self._block)
-        if self.has_seq:
-            flat.append(seq)
-        flat += values[: self._head_width]  # faster than to extend it, where it is compiled
-        try:
-            return pieces.pack(flat, values)
-        except _UNFIT:
-            return None
 
     def delivered(self, value: Any, data: bytes, exact: bool) -> Any:
         """An exact record itself; any other as it is decoded, and so is a raw message."""

@@ -49,18 +49,24 @@ class _Seen:
     def _covered(self) -> tuple[float, float]:
         if self.around:
             return -PI, PI
-        # Seen from outside the corners lie within less than half a turn of each other.
-        a, b, c, d = self.corners
-        right = _outer(_outer(_outer(a, b, -1.0), c, -1.0), d, -1.0)
-        left = _outer(_outer(_outer(a, b, 1.0), c, 1.0), d, 1.0)
-        low, high = atan2(right[1], right[0]), atan2(left[1], left[0])
+        # Seen from outside the corners lie within less than half a turn of each other: the one
+        # farthest to the right and to the left. Each by name: compiled, a loop would make objects.
+        a, (bx, by), (cx, cy), (dx, dy) = self.corners
+        (rx, ry), (lx, ly) = a, a
+        if rx * by - ry * bx < 0.0:
+            rx, ry = bx, by
+        if lx * by - ly * bx > 0.0:
+            lx, ly = bx, by
+        if rx * cy - ry * cx < 0.0:
+            rx, ry = cx, cy
+        if lx * cy - ly * cx > 0.0:
+            lx, ly = cx, cy
+        if rx * dy - ry * dx < 0.0:
+            rx, ry = dx, dy
+        if lx * dy - ly * dx > 0.0:
+            lx, ly = dx, dy
+        low, high = atan2(ry, rx), atan2(ly, lx)
         return (low, high) if low <= high else (low, high + TWO_PI)
-
-
-def _outer(known: Corner, other: Corner, side: float) -> Corner:
-    """The corner that is farther to the left (side 1) or to the right (-1)."""
-    turn = known[0] * other[1] - known[1] * other[0]
-    return other if side * turn > 0.0 else known
 
 
 class FieldOfView:
@@ -145,7 +151,7 @@ class FieldOfView:
         beside = abs(forward * cos_r + left * sin_r) - half_length
         across = abs(left * cos_r - forward * sin_r) - half_width
         seen.around = beside < 0.0 and across < 0.0
-        beside, across = max(beside, 0.0), max(across, 0.0)
+        beside, across = (0.0 if beside < 0.0 else beside), (0.0 if across < 0.0 else across)
         seen.square = beside * beside + across * across
         seen.inside = seen.square <= self.reach * self.reach and (
             seen.around or self._meets(corners)

@@ -50,16 +50,17 @@ def reading_of(numbers: Numbers, body: Body) -> VehicleReading:
     # Number by number: compiled, none of them becomes an object before the records are made.
     x, y, z, pitch, yaw, roll, vx, vy, vz, wx, wy, wz, ax, ay, az = numbers
     qx, qy, qz, qw = frames.rotation_to_ros(pitch, yaw, roll)
-    x, y, z = frames.vector_to_ros(x, y, z)
+    # As vector_to_ros does it, which would be called three times.
+    y, vy, ay = 0.0 - y, 0.0 - vy, 0.0 - ay
     to_centre, to_left, _ = body.centre
     if to_centre != 0.0 or to_left != 0.0:
         offset = frames.vector_to_ros(to_centre, to_left, 0.0)
         dx, dy, dz = frames.body_to_world((qx, qy, qz, qw), offset)
         x, y, z = x + dx, y + dy, z + dz
     to_body = frames.conjugate((qx, qy, qz, qw))
-    vx, vy, vz = frames.body_to_world(to_body, frames.vector_to_ros(vx, vy, vz))
+    vx, vy, vz = frames.body_to_world(to_body, (vx, vy, vz))
     wx, wy, wz = frames.body_to_world(to_body, frames.angular_velocity_degrees_to_ros(wx, wy, wz))
-    ax, ay, az = frames.body_to_world(to_body, frames.vector_to_ros(ax, ay, az))
+    ax, ay, az = frames.body_to_world(to_body, (ax, ay, az))
     odometry = NEW(_ODOMETRY, (x, y, z, qx, qy, qz, qw, vx, vy, vz, wx, wy, wz))
     return NEW(_READING, (odometry, NEW(_ACCELERATION, (ax, ay, az))))
 

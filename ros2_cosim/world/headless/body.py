@@ -49,6 +49,7 @@ _MAX_PUSHED_SPEED: Final = 1000.0  # m/s
 _MAX_YAW_RATE: Final = 3600.0  # deg/s; beyond it a vehicle is a top
 _LEVEL = (0.0, 0.0, 0.0)  # not Final: mypyc takes a Final tuple of floats for one without a value
 _SLIP_SPEED: Final = 0.5  # m/s, below which slip angles mean nothing
+_ROUNDING: Final = 1.0e-6  # m, more than what lengths on a vehicle are rounded by
 
 
 _WHEELS: Final = 4
@@ -126,6 +127,8 @@ class VehicleBody:
         self._land = land
         self._sway = sway
         self._hull, self._ahead = blueprint.hull, blueprint.centre[0]
+        #: Its box reaches so far ahead of its place, or behind it, and to the side [m].
+        self._reach, self._half_width = self._hull.x + abs(self._ahead), self._hull.y
         self._held: frames.Vector | None = None
         #: Friction of the trigger that each wheel is in, if any is.
         self._patches: Patches | None = None
@@ -377,16 +380,18 @@ class VehicleBody:
         if self._flight is not None:
             self._fly(dt, self._flight)
             return
-        self._hold()
+        if self._held is not None:
+            self._vehicle.vx, self._vehicle.vy, _ = self._held
         if self.wheel_damping > 0.0 and self._held is None and self._vehicle.vx != 0.0:
             self._damp(dt)
         road = self._on_road
         z, roll, pitch, yaw = road.z, road.roll, road.pitch, self._vehicle.yaw
         before = self._vehicle.vx
         road.step(dt, self._commanded(dt, control))
-        if control.brake >= _FULL_BRAKE and self._held is None:
+        if self._held is not None:
+            self._vehicle.vx, self._vehicle.vy, _ = self._held
+        elif control.brake >= _FULL_BRAKE:
             self._lock(dt, before)
-        self._hold()
         if road.is_beside and road.z < z - DROP:  # beside a bridge
             turned = frames.quaternion_from_rpy(roll, pitch, yaw)
             self._take_off((self._vehicle.x, self._vehicle.y, z), turned, self._velocity)
@@ -534,13 +539,14 @@ class VehicleBody:
         else:
             qx, qy, qz, qw = road.orientation()
             pitch, yaw, roll = frames.rotation_to_carla(qx, qy, qz, qw)
-        x, y, z = frames.vector_to_carla(x, y, z)
         vx, vy, vz = self._velocity
-        vx, vy, vz = frames.vector_to_carla(vx, vy, vz)
         turn_x, turn_y, turn_z = frames.angular_velocity_degrees_to_carla(turn_x, turn_y, turn_z)
         ax, ay, az = self._acceleration
-        ax, ay, az = frames.vector_to_carla(ax, ay, az)
-        return x, y, z, pitch, yaw, roll, vx, vy, vz, turn_x, turn_y, turn_z, ax, ay, az
+        # As vector_to_carla does it, which would be called three times.
+        return (
+            x, 0.0 - y, z, pitch, yaw, roll, vx, 0.0 - vy, vz, turn_x, turn_y, turn_z,
+            ax, 0.0 - ay, az,
+        )  # fmt: skip
 
     def box(self) -> OrientedBox:
         """Box in the map frame."""
@@ -549,6 +555,22 @@ class VehicleBody:
         length, width, height = self._hull
         below = self._on_road.z if self._flight is None else self._flight.origin[2]
         return OrientedBox(x, y, below + height, length, width, height, self._cos, self._sin)
+
+    def most_across(self, heading: float) -> float:
+        """Its box reaches no farther across a road of a heading than so far to either side [m].
+
+        The sine of an angle is no larger than the angle.
+        """
+        turned = self._vehicle.yaw - heading
+        turned = turned if turned > 0.0 else -turned
+        return self._reach * turned + self._half_width + _ROUNDING
+
+    def across(self, heading: float) -> float:
+        """How far its box may reach across a road of a heading to either side of its place [m]."""
+        sin, cos = sincos(heading)
+        along = abs(self._cos * cos + self._sin * sin)
+        across = abs(self._sin * cos - self._cos * sin)
+        return self._reach * across + self._half_width * along
 
     def velocity(self) -> tuple[float, float]:
         """Horizontal velocity in the map frame [m/s]."""
@@ -592,10 +614,6 @@ class VehicleBody:
         road_id, s, _, lane_id, _ = self._on_road.position
         limit = self._network.speed_limit(road_id, s, lane_id or -1)
         return _DEFAULT_SPEED_LIMIT if limit is None else limit * _MS_TO_KMH
-
-    def _hold(self) -> None:
-        if self._held is not None:
-            self._vehicle.vx, self._vehicle.vy, _ = self._held
 
     def _ground(self) -> GroundPlane:
         """The ground below as a plane."""

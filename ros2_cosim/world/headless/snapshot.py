@@ -126,7 +126,7 @@ class LightStatus(NamedTuple):
 
 def narrow_numbers(numbers: Numbers) -> Numbers:
     """The numbers of a state as a snapshot carries them: rounded to float32."""
-    if not _IS_COMPILED:  # one call instead of fifteen
+    if not IS_COMPILED:  # one call instead of fifteen
         narrowed: Numbers = _NUMBERS.unpack(_NUMBERS.pack(*numbers))
         return narrowed
     # Number by number: none of them becomes an object.
@@ -138,7 +138,7 @@ def narrow_numbers(numbers: Numbers) -> Numbers:
     )  # fmt: skip
 
 
-_IS_COMPILED: Final = not isinstance(narrow_numbers, FunctionType)
+IS_COMPILED: Final = not isinstance(narrow_numbers, FunctionType)
 
 
 def pack_sensor_header(

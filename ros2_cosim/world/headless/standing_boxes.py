@@ -11,7 +11,6 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from typing import Final, NamedTuple
 
-from ros2_cosim.core.kernel.exactmath import sincos
 from ros2_cosim.world.headless.actors import VehicleActor, box_at
 from ros2_cosim.world.headless.contact import OrientedBox
 from ros2_cosim.world.headless.labels import SIDEWALKS, TERRAIN, WATER
@@ -121,13 +120,11 @@ class StandingBoxes:
         road_id, s, t, lane_id, heading = vehicle.body.place_on_road()
         if lane_id == 0:
             return True
-        box = vehicle.box()
-        sin, cos = sincos(heading)
-        along = abs(box.cos * cos + box.sin * sin)
-        across = abs(box.sin * cos - box.cos * sin)
-        half = box.half_length * across + box.half_width * along
         lanes = self._network.roads[road_id].lanes
         right, left = lanes.edges(s)
-        if t - half < right - _MARGIN or t + half > left + _MARGIN:
-            return True
+        half = vehicle.body.most_across(heading)
+        if t - half < right - _MARGIN or t + half > left + _MARGIN:  # it may be
+            half = vehicle.body.across(heading)
+            if t - half < right - _MARGIN or t + half > left + _MARGIN:
+                return True
         return not lanes.section(s).is_driven(lane_id)

@@ -535,8 +535,9 @@ class World:
             self._contacts.setdefault(actor, {}).setdefault(other, impulse)
         for vehicle in vehicles:
             near = self.standing.near(vehicle)
-            for actor, other, impulse in collisions.resolve_standing(vehicle, near):
-                self._contacts.setdefault(actor, {}).setdefault(other, impulse)
+            if near:
+                for actor, other, impulse in collisions.resolve_standing(vehicle, near):
+                    self._contacts.setdefault(actor, {}).setdefault(other, impulse)
 
     def _stop_walker(self, walker: WalkerActor, start: Vector) -> None:
         """Keep a walker that comes from a place out of what stands there."""

@@ -50,7 +50,8 @@ class Cubics:
 
     def value(self, s: float) -> float:
         """f(s)."""
-        return self.value_and_slope(s)[0]
+        constant = self.constant
+        return self.value_and_slope(s)[0] if constant is None else constant
 
     def value_and_slope(self, s: float) -> tuple[float, float]:
         """f(s) and df/ds."""

@@ -24,7 +24,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from ros2_cosim.core.kernel.exactmath import PI, asin, atan2, degrees, radians, sincos
+from ros2_cosim.core.kernel.exactmath import DEGREE, PI, RADIAN, asin, atan2, sincos
 
 Vector = tuple[float, float, float]
 Quaternion = tuple[float, float, float, float]
@@ -55,33 +55,33 @@ def angular_velocity_to_carla(wx: float, wy: float, wz: float) -> Vector:
 
 def angular_velocity_degrees_to_ros(wx: float, wy: float, wz: float) -> Vector:
     """Angular velocity from CARLA [deg/s] (``get_angular_velocity``) to ROS [rad/s]."""
-    return 0.0 - radians(wx), radians(wy), 0.0 - radians(wz)
+    return 0.0 - wx * DEGREE, wy * DEGREE, 0.0 - wz * DEGREE
 
 
 def angular_velocity_degrees_to_carla(wx: float, wy: float, wz: float) -> Vector:
     """Angular velocity from ROS [rad/s] to CARLA [deg/s]."""
-    return 0.0 - degrees(wx), degrees(wy), 0.0 - degrees(wz)
+    return 0.0 - wx * RADIAN, wy * RADIAN, 0.0 - wz * RADIAN
 
 
 def rotation_to_ros(pitch: float, yaw: float, roll: float) -> Quaternion:
     """Orientation from a CARLA rotation [deg] to a ROS quaternion."""
-    return quaternion_from_rpy(radians(roll), 0.0 - radians(pitch), 0.0 - radians(yaw))
+    return quaternion_from_rpy(roll * DEGREE, 0.0 - pitch * DEGREE, 0.0 - yaw * DEGREE)
 
 
 def rotation_to_carla(qx: float, qy: float, qz: float, qw: float) -> Vector:
     """Orientation from a ROS quaternion to a CARLA rotation ``(pitch, yaw, roll)`` [deg]."""
     roll, pitch, yaw = rpy_from_quaternion(qx, qy, qz, qw)
-    return 0.0 - degrees(pitch), 0.0 - degrees(yaw), degrees(roll)
+    return 0.0 - pitch * RADIAN, 0.0 - yaw * RADIAN, roll * RADIAN
 
 
 def yaw_to_ros(yaw: float) -> float:
     """Heading from CARLA [deg, clockwise] to ROS [rad, counter-clockwise]."""
-    return 0.0 - radians(yaw)
+    return 0.0 - yaw * DEGREE
 
 
 def yaw_to_carla(yaw: float) -> float:
     """Heading from ROS [rad, counter-clockwise] to CARLA [deg, clockwise]."""
-    return 0.0 - degrees(yaw)
+    return 0.0 - yaw * RADIAN
 
 
 def steer_to_ros(steer: float) -> float:

@@ -90,7 +90,8 @@ class LaneSection:
     """The lanes between two stations; they neither begin nor end inside."""
 
     __slots__ = (
-        "_driven", "_fixed_centres", "_left", "_right", "centre_marks", "end", "lanes", "start",
+        "_driven", "_fixed_centres", "_left", "_right", "centre_marks", "end", "is_fixed", "lanes",
+        "start",
     )  # fmt: skip
 
     def __init__(
@@ -112,14 +113,16 @@ class LaneSection:
             for lane_id, inner, outer in side.fixed or ():
                 self._fixed_centres[_key(lane_id)] = sign * (0.5 * (inner + outer))
         self._driven = {_key(i) for i, lane in lanes.items() if lane.type not in _NOT_DRIVEN}
+        #: Whether no width changes.
+        self.is_fixed = self._left.fixed is not None and self._right.fixed is not None
 
     def is_driven(self, lane_id: int) -> bool:
         """Whether vehicles drive or may stand on a lane."""
-        return _key(lane_id) in self._driven
+        return 2 * lane_id + 1 in self._driven  # as _key has it
 
     def fixed_centre(self, lane_id: int) -> float | None:
         """Distance of a lane's centre from lane 0, negative to the right; None: it varies."""
-        return self._fixed_centres.get(_key(lane_id))
+        return self._fixed_centres.get(2 * lane_id + 1)  # as _key has it
 
     def width(self, lane_id: int, s: float) -> float:
         """Width of a lane at station s [m]."""
@@ -171,16 +174,23 @@ class LaneSection:
 class Lanes:
     """The lane sections of one road and the offset of lane 0 from the reference line."""
 
-    __slots__ = ("_offset", "_starts", "sections")
+    __slots__ = ("_fixed_edges", "_fixed_offset", "_offset", "_only", "_starts", "sections")
 
     def __init__(self, sections: Sequence[LaneSection], offset: Cubics) -> None:
         self.sections = list(sections)
         self._starts = [section.start for section in sections]
+        #: The one section of most roads.
+        self._only = self.sections[0] if len(self.sections) == 1 else None
         self._offset = offset
+        self._fixed_offset = offset.constant
+        #: What ``edges`` gives, where it never changes.
+        self._fixed_edges: tuple[float, float] | None = None
+        if self._only is not None and self._only.is_fixed and offset.constant is not None:
+            self._fixed_edges = self.edges(0.0)
 
     def section(self, s: float) -> LaneSection:
         """The section that holds station s."""
-        return self.sections[piece_at(self._starts, s)]
+        return self._only or self.sections[piece_at(self._starts, s)]
 
     def index(self, s: float) -> int:
         """Number of the section that holds station s."""
@@ -206,9 +216,11 @@ class Lanes:
 
     def centre(self, lane_id: int, s: float) -> float:
         """Lateral position t of a lane's centre; RoadError if there is no such lane."""
-        fixed = self.sections[piece_at(self._starts, s)].fixed_centre(lane_id)
+        section = self._only or self.sections[piece_at(self._starts, s)]
+        fixed = section.fixed_centre(lane_id)
         if fixed is not None:
-            return self._offset.value(s) + fixed
+            offset = self._fixed_offset
+            return (self._offset.value(s) if offset is None else offset) + fixed
         inner, outer = self._known(lane_id, s).borders(lane_id, s)
         half = 0.5 * (inner + outer)
         return self._offset.value(s) + (half if lane_id > 0 else -half)
@@ -219,11 +231,14 @@ class Lanes:
 
     def lane_at(self, s: float, t: float) -> int:
         """Lane that holds the lateral position t from the reference line, or OFF_ROAD."""
-        section = self.sections[piece_at(self._starts, s)]
-        return section.lane_at(t - self._offset.value(s), s)
+        section = self._only or self.sections[piece_at(self._starts, s)]
+        offset = self._fixed_offset
+        return section.lane_at(t - (self._offset.value(s) if offset is None else offset), s)
 
     def edges(self, s: float) -> tuple[float, float]:
         """Lateral positions t of the right and the left end of all lanes."""
+        if self._fixed_edges is not None:
+            return self._fixed_edges
         right, left = self.section(s).edges(s)
         offset = self._offset.value(s)
         return offset + right, offset + left

@@ -456,7 +456,9 @@ class ReferenceLine:
         A station outside [0, length] is only roughly known. NaN: see ``PlanElement``.
         """
         elements, starts = self._elements, self._starts
-        i = self._piece(guess)
+        i, low, high = self._found
+        if not low <= guess < high:
+            i = self._piece(guess)
         came = 0
         while True:
             element = elements[i]
@@ -487,5 +489,7 @@ class ReferenceLine:
 
     def turn(self, s: float) -> float:
         """Integral of the curvature from 0 to s [rad]."""
-        i = self._piece(s)
+        i, low, high = self._found
+        if not low <= s < high:
+            i = self._piece(s)
         return self._turns[i] + self._elements[i].turn(s - self._starts[i])

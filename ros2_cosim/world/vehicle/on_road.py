@@ -122,7 +122,7 @@ class RoadVehicle:
         """Whether all wheels are on lanes of the road below, which is so high [m]."""
         road_id, along, across, lane_id, heading = position
         road = self.network.roads[road_id]
-        if lane_id == OFF_ROAD or z - self.z > _MOST_RISE or not 0.0 < along < road.length:
+        if lane_id == OFF_ROAD or z - self.z > _MOST_RISE or not 0.0 < along < road.line.length:
             return False
         right, left = road.lanes.edges(along)
         room = across - right if across - right < left - across else left - across

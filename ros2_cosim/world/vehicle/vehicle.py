@@ -15,7 +15,7 @@ bicycle, which takes over altogether below walking speed.
 
 from __future__ import annotations
 
-from math import copysign
+from math import copysign, nan
 from typing import Final, NamedTuple
 
 from ros2_cosim.core.kernel.errors import ConfigurationError
@@ -103,11 +103,11 @@ class Vehicle:
     """
 
     __slots__ = (
-        "_angle", "_began", "_command", "_cosine", "_cross", "_ended", "_grip", "_lags", "_moment",
-        "_repeats", "_reserve", "_rolling", "_sideways", "_signs", "_sine", "_steered",
-        "_step_size", "_tangent", "_ways", "_weight", "_wheel_cosine", "_wheel_sine", "ax", "ay",
-        "brake", "distance", "inner", "longest_substep", "parameters", "soft", "steer_angle",
-        "throttle", "unwinding", "vx", "vy", "x", "y", "yaw", "yaw_rate",
+        "_angle", "_began", "_began_at", "_command", "_cosine", "_cross", "_ended", "_grip",
+        "_is_noted", "_lags", "_moment", "_repeats", "_reserve", "_rolling", "_sideways", "_signs",
+        "_sine", "_steered", "_step_size", "_tangent", "_ways", "_weight", "_wheel_cosine",
+        "_wheel_sine", "ax", "ay", "brake", "distance", "inner", "longest_substep", "parameters",
+        "soft", "steer_angle", "throttle", "unwinding", "vx", "vy", "x", "y", "yaw", "yaw_rate",
     )  # fmt: skip
 
     def __init__(
@@ -152,8 +152,11 @@ class Vehicle:
         self._wheel_sine, self._wheel_cosine = 0.0, 1.0
         # A step that begins as the one before goes as that one: a vehicle that stands, or that
         # is held at a speed. This is how the last step began; if it was a second one of its kind,
-        # also how it ended, and what its substeps added to distance, place and yaw.
+        # also how it ended, and what its substeps added to distance, place and yaw. Of the first
+        # one at a speed, only that speed is noted.
         self._began: _Inner = _NEVER
+        self._began_at: float = nan
+        self._is_noted = False
         #: Of how it began; 0: not needed yet.
         self._signs = 0.0
         self._command = ActuatorCommand()
@@ -180,7 +183,7 @@ class Vehicle:
         if total - total != 0.0:
             raise ConfigurationError(f"vehicle control {control!r}: every value must be finite")
         longest = self.longest_substep
-        count = substeps(dt, longest)
+        count = 1 if dt <= longest else substeps(dt, longest)
         h = dt / count
         if h != self._step_size:
             p = self.parameters
@@ -193,21 +196,26 @@ class Vehicle:
         if cross != self._cross:
             self._cross = cross
             self._sideways = self._weight * cross / sqrt(1.0 + cross * cross)
-        began = self._inner(slope, cross, h, dt)
-        is_known = self._repeats and control is self._command and began == self._began
-        signs = 0.0
-        if is_known:
-            signs = _signs(began)
-            is_known = signs == (self._signs or _signs(self._began))
-        if is_known and self._ways is not None:
-            for rolled, along, slid, turned in self._ways:
-                self._go(rolled, along, slid, turned)
-            motion, actuators, _ = self._ended
-            self.vx, self.vy, self.yaw_rate, self.ax, self.ay = motion
-            self.throttle, self.brake, self.steer_angle = actuators
-            return
-        self._began, self._command, self._signs = began, control, signs
-        self._ways = [] if is_known else None
+        is_known = False
+        if control is not self._command or self.vx != self._began_at:
+            self._command, self._began_at = control, self.vx
+            self._is_noted, self._ways = False, None
+        else:
+            began = self._inner(slope, cross, h, dt)
+            is_known = self._is_noted and self._repeats and began == self._began
+            signs = 0.0
+            if is_known:
+                signs = _signs(began)
+                is_known = signs == (self._signs or _signs(self._began))
+            if is_known and self._ways is not None:
+                for rolled, along, slid, turned in self._ways:
+                    self._go(rolled, along, slid, turned)
+                motion, actuators, _ = self._ended
+                self.vx, self.vy, self.yaw_rate, self.ax, self.ay = motion
+                self.throttle, self.brake, self.steer_angle = actuators
+                return
+            self._began, self._signs, self._is_noted = began, signs, True
+            self._ways = [] if is_known else None
         throttle = 0.0 if throttle < 0.0 else 1.0 if throttle > 1.0 else throttle
         brake = 0.0 if brake < 0.0 else 1.0 if brake > 1.0 else brake
         steer = -1.0 if steer < -1.0 else 1.0 if steer > 1.0 else steer
@@ -395,11 +403,11 @@ class Vehicle:
         if reverse:
             if vx > _GEAR_CHANGE_SPEED:
                 return 0.0, resisting + drag
-            active = -throttle * max_drive_force(p, max(-vx, 0.0), True)
+            active = -throttle * max_drive_force(p, 0.0 if vx > 0.0 else -vx, True)
         else:
             if vx < -_GEAR_CHANGE_SPEED:
                 return 0.0, resisting + drag
-            active = throttle * max_drive_force(p, max(vx, 0.0))
+            active = throttle * max_drive_force(p, 0.0 if vx < 0.0 else vx)
         return active, resisting + (1.0 - throttle) * drag
 
     def _lateral(
