@@ -106,7 +106,31 @@ static PyObject *start(PyObject *self, PyObject *capsule)
     return function ? ((PyObject *(*)(void))function)() : NULL;
 }
 
-static PyMethodDef methods[] = {{"start", start, METH_O, NULL}, {NULL, NULL, 0, NULL}};
+/* What tuple.__new__ makes of a class of named tuples and a tuple. A tuple that only this call
+   holds lies in memory as it is wanted: it becomes the named one, without a copy. */
+static PyObject *named(PyObject *self, PyObject *const *given, Py_ssize_t count)
+{
+    if (count == 2 && PyType_Check(given[0]) && PyTuple_CheckExact(given[1])) {
+        PyTypeObject *kind = (PyTypeObject *)given[0];
+        if (Py_REFCNT(given[1]) == 1 && PyType_HasFeature(kind, Py_TPFLAGS_HEAPTYPE)
+            && PyType_FastSubclass(kind, Py_TPFLAGS_TUPLE_SUBCLASS)
+            && kind->tp_basicsize == PyTuple_Type.tp_basicsize && kind->tp_dictoffset == 0
+            && kind->tp_weaklistoffset == 0) {
+            Py_INCREF(kind);
+            Py_SET_TYPE(given[1], kind);
+            return Py_NewRef(given[1]);
+        }
+    }
+    PyObject *make = PyObject_GetAttrString((PyObject *)&PyTuple_Type, "__new__");
+    PyObject *made = make ? PyObject_Vectorcall(make, given, count, NULL) : NULL;
+    Py_XDECREF(make);
+    return made;
+}
+
+static PyMethodDef methods[] = {
+    {"start", start, METH_O, NULL},
+    {"named", (PyCFunction)(void (*)(void))named, METH_FASTCALL, NULL},
+    {NULL, NULL, 0, NULL}};
 static struct PyModuleDef definition = {
     PyModuleDef_HEAD_INIT, .m_name = "ros2_cosim_starter", .m_size = -1, .m_methods = methods};
 
