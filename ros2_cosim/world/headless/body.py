@@ -51,6 +51,8 @@ _LEVEL = (0.0, 0.0, 0.0)  # not Final: mypyc takes a Final tuple of floats for o
 _SLIP_SPEED: Final = 0.5  # m/s, below which slip angles mean nothing
 
 
+#: More than what rounding may take from or add to the reach of a box [m].
+_ROUNDING: Final = 1.0e-6
 _WHEELS: Final = 4
 _FRONT: Final = 2
 #: Friction of the ground below each wheel; None: that of dry tyres on asphalt.
@@ -508,6 +510,11 @@ class VehicleBody:
         length, width, height = self._hull
         below = self._on_road.z if self._flight is None else self._flight.origin[2]
         return OrientedBox(x, y, below + height, length, width, height, self._cos, self._sin)
+
+    def reach(self) -> float:
+        """The box lies within so much of its centre [m], and a little more."""
+        length, width, _ = self._hull
+        return length + width + _ROUNDING
 
     def velocity(self) -> tuple[float, float]:
         """Horizontal velocity in the map frame [m/s]."""
