@@ -56,17 +56,24 @@ HOT = {
     "world/vehicle": "levels on_road parameters pedals split_grip vehicle",
     "world/headless": (
         "ackermann actors body collisions contact gearbox signals skeleton snapshot standing_boxes "
-        "sway walkers wire_types world"
+        "server_wire sway walkers wire_types world"
     ),
     "lab/study": "free_running",  # a subclass of the runtime
-    "world/carla": "commands inprocess_world observation plant roster scene scene_vehicle traffic",
+    "world/carla": (
+        "commands dcp_variables inprocess_world observation plant roster scene scene_vehicle "
+        "traffic"
+    ),
     # What every step of a run in several processes passes through.
     "ros/node": (
-        "blocking clock_node courses inputs lane outputs participant_node progress receipts "
-        "recorder_node short_forms state_topics time_topics writers"
+        "blocking clock_node composed_node courses inputs lane outputs participant_node progress "
+        "receipts recorder_node short_forms state_topics time_topics writers"
     ),
-    "core/realtime": "pacing run_control run_state",
+    "core/realtime": "pacing run_control run_state sequential_run",
     "core/sockets": "board brief_waits framing",
+    # What every step of a world behind a slave passes through.
+    "dcp/standard": "data_path values",
+    "dcp/slave": "data_exchange request_checks run slave state_machine",
+    "dcp/master": "remote run",
 }
 
 #: What mypyc cannot make quick, in C. The Python beside each gives the same bits, and runs where
