@@ -10,8 +10,8 @@ import socket
 import struct
 import threading
 from collections.abc import Iterator
-from dataclasses import asdict
 from contextlib import contextmanager
+from dataclasses import asdict
 from fractions import Fraction
 from itertools import count
 from typing import Any
