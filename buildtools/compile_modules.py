@@ -73,7 +73,6 @@ HOT = {
     # What every step of a world behind a slave passes through.
     "dcp/standard": "data_path values",
     "dcp/slave": "data_exchange request_checks run slave state_machine",
-    "dcp/master": "remote run",
 }
 
 #: What mypyc cannot make quick, in C. The Python beside each gives the same bits, and runs where

@@ -75,14 +75,13 @@ class PendingRequest:
         return self.data[STATE_CHANGE_HEAD if changes_state else REQUEST_HEAD :]
 
 
+@dataclass
 class Refusal(Exception):
     """An RSP_nack that is not tolerated; the master turns it into an error."""
 
-    def __init__(self, request: PendingRequest | None, code: int, expected: int) -> None:
-        super().__init__(request, code, expected)
-        self.request = request
-        self.code = code
-        self.expected = expected
+    request: PendingRequest | None
+    code: int
+    expected: int
 
 
 @dataclass(frozen=True)

@@ -176,15 +176,14 @@ class MasterRun:
 
     def _await_run(self, state: State, start_time: int) -> None:
         """Before a start time (none in NRT) wait without limit; then the timeout begins."""
-        slaves = self._all()
         by_clock = self._options.op_mode is not OpMode.NRT
-        rest = start_time - time.time() if by_clock else 0.0
-        while rest > 0.0 and not all([slave.state is state for slave in slaves]):
-            for slave in slaves:
+        while by_clock and (rest := start_time - time.time()) > 0:
+            if all(slave.state is state for slave in self._all()):
+                break
+            for slave in self._all():
                 self._sockets.flush(slave)
             self._sockets.pump(min(rest, self._requests.idle(time.monotonic())))
-            rest = start_time - time.time()
-        self._requests.await_state(slaves, state)
+        self._requests.await_state(self._all(), state)
 
     def _send_inputs(self, slave: RemoteSlave) -> None:
         self._coupling.relays.pass_on(slave)
