@@ -56,17 +56,23 @@ HOT = {
     "world/vehicle": "levels on_road parameters pedals split_grip vehicle",
     "world/headless": (
         "ackermann actors body collisions contact gearbox signals skeleton snapshot standing_boxes "
-        "sway walkers wire_types world"
+        "server_wire sway walkers wire_types world"
     ),
     "lab/study": "free_running",  # a subclass of the runtime
-    "world/carla": "commands inprocess_world observation plant roster scene scene_vehicle traffic",
+    "world/carla": (
+        "commands dcp_variables inprocess_world observation plant roster scene scene_vehicle "
+        "traffic"
+    ),
     # What every step of a run in several processes passes through.
     "ros/node": (
-        "blocking clock_node courses inputs lane outputs participant_node progress receipts "
-        "recorder_node short_forms state_topics time_topics writers"
+        "blocking clock_node composed_node courses inputs lane outputs participant_node progress "
+        "receipts recorder_node short_forms state_topics time_topics writers"
     ),
-    "core/realtime": "pacing run_control run_state",
+    "core/realtime": "pacing run_control run_state sequential_run",
     "core/sockets": "board brief_waits framing",
+    # What every step of a world behind a slave passes through.
+    "dcp/standard": "data_path values",
+    "dcp/slave": "data_exchange request_checks run slave state_machine",
 }
 
 #: What mypyc cannot make quick, in C. The Python beside each gives the same bits, and runs where
@@ -106,7 +112,31 @@ static PyObject *start(PyObject *self, PyObject *capsule)
     return function ? ((PyObject *(*)(void))function)() : NULL;
 }
 
-static PyMethodDef methods[] = {{"start", start, METH_O, NULL}, {NULL, NULL, 0, NULL}};
+/* What tuple.__new__ makes of a class of named tuples and a tuple. A tuple that only this call
+   holds lies in memory as it is wanted: it becomes the named one, without a copy. */
+static PyObject *named(PyObject *self, PyObject *const *given, Py_ssize_t count)
+{
+    if (count == 2 && PyType_Check(given[0]) && PyTuple_CheckExact(given[1])) {
+        PyTypeObject *kind = (PyTypeObject *)given[0];
+        if (Py_REFCNT(given[1]) == 1 && PyType_HasFeature(kind, Py_TPFLAGS_HEAPTYPE)
+            && PyType_FastSubclass(kind, Py_TPFLAGS_TUPLE_SUBCLASS)
+            && kind->tp_basicsize == PyTuple_Type.tp_basicsize && kind->tp_dictoffset == 0
+            && kind->tp_weaklistoffset == 0) {
+            Py_INCREF(kind);
+            Py_SET_TYPE(given[1], kind);
+            return Py_NewRef(given[1]);
+        }
+    }
+    PyObject *make = PyObject_GetAttrString((PyObject *)&PyTuple_Type, "__new__");
+    PyObject *made = make ? PyObject_Vectorcall(make, given, count, NULL) : NULL;
+    Py_XDECREF(make);
+    return made;
+}
+
+static PyMethodDef methods[] = {
+    {"start", start, METH_O, NULL},
+    {"named", (PyCFunction)(void (*)(void))named, METH_FASTCALL, NULL},
+    {NULL, NULL, 0, NULL}};
 static struct PyModuleDef definition = {
     PyModuleDef_HEAD_INIT, .m_name = "ros2_cosim_starter", .m_size = -1, .m_methods = methods};
 

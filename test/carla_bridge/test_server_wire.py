@@ -13,10 +13,12 @@ from contextlib import closing
 import msgpack
 import pytest
 from support.bridge_scenes import HIGHWAY
+from support.patience import HANG_S
 
 from ros2_cosim.core.kernel.exactmath import float32
 from ros2_cosim.core.scene.simulator import Pose
 from ros2_cosim.world.headless.maps import MapLibrary
+from ros2_cosim.world.headless.outsiders import RUN_CLIENT
 from ros2_cosim.world.headless.server import Server
 from ros2_cosim.world.headless.server_wire import (
     ServerWire,
@@ -95,6 +97,20 @@ def test_a_batch_has_the_bytes_of_the_client() -> None:
         with there:
             assert there.recv(4096) == BATCH_OF_THE_CLIENT
         wire.close()
+
+
+def test_only_the_client_of_a_run_gets_no_answers_that_nothing_waits_for(server: Server) -> None:
+    for begins, answered in (([], [2, 3]), ([RUN_CLIENT, [False], 1], [1, 3])):
+        calls = [[2, "apply_batch", [True], [], False], [3, "version", [False]]]
+        with socket.create_connection(("127.0.0.1", server.port), HANG_S) as link:
+            for number, method, flag, *rest in ([1, *begins], *calls) if begins else calls:
+                link.sendall(msgpack.packb([0, number, method, [flag, *rest]]))
+            answers = msgpack.Unpacker()
+            found: list[int] = []
+            while not found or found[-1] != 3:
+                answers.feed(link.recv(4096))
+                found += [answer[1] for answer in answers]
+        assert found == answered
 
 
 def test_snapshots_bring_the_numbers_of_the_world(server: Server, wire: ServerWire) -> None:

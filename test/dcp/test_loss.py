@@ -11,6 +11,7 @@ import struct
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import asdict
 from fractions import Fraction
 from itertools import count
 from typing import Any
@@ -421,7 +422,7 @@ def test_lost_are_those_that_did_not_come_of_those_that_were_sent() -> None:
     found = DataCounters(received=8, duplicated=1, lost=2)
     assert found.of_sent(10).lost == 3 and found.of_sent(8).lost == 2
     assert found.loss_rate == pytest.approx(2 / 9)
-    assert not any(vars(DataCounters()).values())
+    assert not any(asdict(DataCounters()).values())
     assert DataCounters().loss_rate == 0.0
     counters = DataCounters()
     counters.miss(4, extrapolated=True)

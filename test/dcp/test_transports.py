@@ -12,6 +12,7 @@ from contextlib import contextmanager
 from dataclasses import replace
 from fractions import Fraction
 from pathlib import Path
+from typing import Any
 
 import pytest
 from support.dcp_models import Offset, Running, Sine, follow_loop, running, sine_description
@@ -26,6 +27,7 @@ from ros2_cosim.dcp.master.cosimulation import (
 from ros2_cosim.dcp.master.master import Master
 from ros2_cosim.dcp.slave.declare import describe
 from ros2_cosim.dcp.slave.server import SlaveServer
+from ros2_cosim.dcp.slave.slave import Slave
 from ros2_cosim.dcp.standard.enums import PduType, TransportProtocol
 from ros2_cosim.dcp.standard.errors import WiringError
 from ros2_cosim.dcp.standard.slave_description import SlaveDescription
@@ -172,6 +174,21 @@ def test_a_slave_without_a_port_takes_one_that_is_free() -> None:
     second.close()
 
 
+class Noted:
+    """A slave whose PDUs are noted by their kinds."""
+
+    def __init__(self, slave: Slave, kinds: list[int]) -> None:
+        self._slave = slave
+        self._kinds = kinds
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._slave, name)
+
+    def receive(self, data: bytes, origin: Any) -> None:
+        self._kinds.append(data[0])
+        self._slave.receive(data, origin)
+
+
 @pytest.mark.parametrize(
     ("transport", "first"), [(TCP, PduType.INF_state), (UDP, PduType.STC_register)]
 )
@@ -189,13 +206,7 @@ def test_a_slave_that_has_left_is_asked_for_its_state_only_over_a_new_connection
         master.stop()
         master.deregister()
         kinds: list[int] = []
-        receive = slave.server.slave.receive
-
-        def noted(data: bytes, origin: object) -> None:
-            kinds.append(data[0])
-            receive(data, origin)
-
-        monkeypatch.setattr(slave.server.slave, "receive", noted)
+        monkeypatch.setattr(slave.server.sockets, "_receiver", Noted(slave.server.slave, kinds))
         master.configure()
         assert kinds[0] == first
         master.run()

@@ -5,6 +5,7 @@
 from __future__ import annotations
 
 import ast
+import gc
 import importlib.machinery
 import importlib.util
 import json
@@ -24,6 +25,8 @@ from hypothesis import strategies as st
 
 from ros2_cosim import compiled
 from ros2_cosim.core.kernel import exactmath
+from ros2_cosim.core.kernel.named_tuples import NEW
+from ros2_cosim.core.kernel.sample import Sample
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -187,6 +190,32 @@ def test_functions_give_the_bits_of_python(x: float, y: float, z: float) -> None
         assert bits(getattr(exactmath, name), x) == bits(getattr(PURE, name), x), name
     assert bits(exactmath.atan2, y, x) == bits(PURE.atan2, y, x)
     assert bits(exactmath.hypot, x, y, z) == bits(PURE.hypot, x, y, z)
+
+
+class _Open(Sample):
+    """Has attributes of its own."""
+
+
+@pytest.mark.parametrize("kind", [Sample, _Open])
+def test_named_tuples_are_those_that_python_makes(kind: type[Sample]) -> None:
+    held = (1, 2, "three")
+    references = sys.getrefcount(kind)
+    for values in (held, tuple(list(held)), tuple(range(3))):
+        wanted, made = tuple.__new__(kind, values), NEW(kind, values)
+        assert type(made) is type(wanted) is kind
+        assert made == wanted and repr(made) == repr(wanted)
+        assert gc.is_tracked(made)
+    # What others hold stays what it is; what nobody else holds may be taken.
+    assert type(held) is tuple
+    fresh = NEW(kind, tuple(list(held)))
+    assert type(fresh) is kind and fresh.stamp == 1 and fresh.value == "three"
+    del wanted, made, fresh
+    assert sys.getrefcount(kind) == references
+    nothing: Any = NEW(kind, ())
+    assert type(nothing) is kind and len(nothing) == 0
+    for wrong in (int, "Sample", None):
+        with pytest.raises(TypeError):
+            NEW(wrong, held)  # type: ignore[type-var]
 
 
 def test_classes_of_hot_modules_have_no_interpreted_subclasses() -> None:

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import struct
 from array import array
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from functools import lru_cache
 from itertools import islice
 from typing import Any, Final, Protocol
@@ -274,8 +274,8 @@ class FlatList(_List):
         self._width = sum(scalar.bound for scalar in self.scalars)
         self._size = sum(struct.calcsize(scalar.code) for scalar in self.scalars)
         self._single = item.element.build is tuple  # a primitive, not a record
-        #: Whether it is a sequence of any number of primitives.
-        self.is_plain = self._single and item.bound and item.length == SEQUENCE and not item.limit
+        #: Whether it is a sequence of any number of elements.
+        self.is_plain = item.bound and item.length == SEQUENCE and not item.limit
         #: Structs by eight times the number of elements plus the residue of the offset.
         self._packers: dict[int, struct.Struct] = {}
 
@@ -292,7 +292,6 @@ class FlatList(_List):
         elements = values[self.index]
         count = len(elements)
         offset = self._length.write(parts, offset, count)
-        is_flat, flatten = self._element.flat, self._element.flatten
         rest = iter(elements)
         while count > 0:
             part = min(count, _CHUNK)
@@ -301,12 +300,26 @@ class FlatList(_List):
                 parts.append(packer.pack(*islice(rest, part)))
             else:
                 numbers: list[Any] = []
-                for element in islice(rest, part):
-                    numbers.extend(element if is_flat else flatten(element))
+                self.append(numbers, islice(rest, part))
                 parts.append(packer.pack(*numbers))
             offset += packer.size
             count -= part
         return offset
+
+    def append(self, numbers: list[Any], elements: Iterable[Any]) -> None:
+        """Append the numbers of elements."""
+        if self._single:
+            if type(elements) is tuple:
+                numbers += elements  # faster where it is compiled; an array would be added to it
+            else:
+                numbers.extend(elements)
+            return
+        is_flat, flatten = self._element.flat, self._element.flatten
+        for element in elements:
+            if is_flat and isinstance(element, tuple):
+                numbers += element[:]  # to extend by a named tuple takes longer than to pack it
+            else:
+                numbers.extend(element if is_flat else flatten(element))
 
     def read(self, data: Data, offset: int, out: list[Any]) -> int:
         count, offset = self._length.read(data, offset, self._size)
@@ -349,7 +362,7 @@ class NumberPieces:
 
     @staticmethod
     def hold(pieces: Sequence[Piece]) -> bool:
-        """Whether all pieces are runs of numbers, and plain sequences of them."""
+        """Whether all are runs of numbers, or sequences of numbers or of structures of them."""
         return all(
             isinstance(piece, Run) or (isinstance(piece, FlatList) and piece.is_plain)
             for piece in pieces
@@ -371,10 +384,7 @@ class NumberPieces:
                 return None
             key = key * (_CHUNK + 1) + count
             flat.append(count)
-            if type(elements) is tuple:
-                flat += elements  # faster where it is compiled; an array would be added to it
-            else:
-                flat.extend(elements)
+            piece.append(flat, elements)
         packer = self._packers.get(key)
         if packer is None:
             if len(self._packers) >= _STRUCTS:

@@ -22,6 +22,14 @@ REQUEST = 0
 RESPONSE = 1
 
 
+class WireError(RuntimeError):
+    """The server has refused a call, does not answer, or has gone."""
+
+
+class CallRefused(WireError):
+    """The server has refused a call."""
+
+
 class RpcRequest(NamedTuple):
     """One remote call; the caller of an ``asynchronous`` one ignores what the answer says."""
 

@@ -19,6 +19,7 @@ from ros2_cosim.world.headless.dispatch import UnknownMethodError
 from ros2_cosim.world.headless.limits import DEFAULT_RATE_HZ
 from ros2_cosim.world.headless.maps import MapLibrary
 from ros2_cosim.world.headless.methods import ALL
+from ros2_cosim.world.headless.outsiders import RUN_CLIENT
 from ros2_cosim.world.headless.rpc_channel import (
     RpcDecoder,
     RpcRequest,
@@ -60,6 +61,8 @@ class _RpcClient:
         self._held: deque[RpcRequest] | None = None
         #: The answer to a load, as long as it waits.
         self._loaded = b""
+        #: Whether it is the client of a run, which reads no answer that nothing waits for.
+        self._is_of_run = False
         self._decoder = RpcDecoder()
         self._pending: deque[RpcRequest] = deque()
         self._sock = sock
@@ -107,7 +110,8 @@ class _RpcClient:
                 return
         # A client keeps a record of each call until its answer comes, also of an asynchronous one,
         # whose answer it then ignores: without answers its memory would grow with every call.
-        self.connection.send(answer)
+        if answer:
+            self.connection.send(answer)
         if request.method == _SUBSCRIBING and self._held is not None:
             self._release(self._held)
 
@@ -128,11 +132,14 @@ class _RpcClient:
         self._pending.extendleft(reversed(held))
 
     def _call(self, request: RpcRequest) -> bytes:
-        """The answer to a request."""
+        """The answer to a request; empty: nobody would read it."""
         simulation = self._server.simulation
         simulation.outsiders.note(self._sock, request.method, simulation.world.frame)
         try:
             result = ALL.call(simulation, request.method, request.arguments)
+            if request.asynchronous and self._is_of_run:
+                return b""
+            self._is_of_run = self._is_of_run or request.method == RUN_CLIENT
             return encode_response(request.id, result)
         except UnknownMethodError as error:
             _logger.warning("%s", error)

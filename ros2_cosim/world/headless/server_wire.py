@@ -30,6 +30,8 @@ from ros2_cosim.core.kernel.exactmath import float32
 from ros2_cosim.core.scene.simulator import Body, Motion, Pose
 from ros2_cosim.world.headless.outsiders import OUTSIDE_CHANGES, OutsideChange
 from ros2_cosim.world.headless.rpc_channel import REQUEST, RESPONSE
+from ros2_cosim.world.headless.rpc_channel import CallRefused as CallRefused
+from ros2_cosim.world.headless.rpc_channel import WireError as WireError
 from ros2_cosim.world.headless.snapshot import (
     EPISODE_HEADER,
     LENGTH,
@@ -59,14 +61,6 @@ _TIMEOUT = struct.Struct("@ll")
 
 Command = list[Any]
 """A command of a batch, as it travels."""
-
-
-class WireError(RuntimeError):
-    """The server has refused a call, does not answer, or has gone."""
-
-
-class CallRefused(WireError):
-    """The server has refused a call."""
 
 
 @contextmanager

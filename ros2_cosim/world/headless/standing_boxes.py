@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterable
 from typing import Final, NamedTuple
 
 from ros2_cosim.world.headless.actors import VehicleActor, box_at
+from ros2_cosim.world.headless.body import VehicleBody
 from ros2_cosim.world.headless.contact import OrientedBox
 from ros2_cosim.world.headless.labels import SIDEWALKS, TERRAIN, WATER
 from ros2_cosim.world.headless.things import Thing, Things
@@ -89,7 +90,7 @@ class StandingBoxes:
 
     def near(self, vehicle: VehicleActor) -> list[StandingBox]:
         """What may touch a vehicle that moves."""
-        if vehicle.body.velocity() == (0.0, 0.0) or not self._leaves(vehicle):
+        if vehicle.body.velocity() == (0.0, 0.0) or not self._leaves(vehicle.body):
             return []
         self._be_made()
         return self._around(vehicle.box(), 0.0)
@@ -115,16 +116,16 @@ class StandingBoxes:
                         found[id(standing.hull)] = standing
         return list(found.values())
 
-    def _leaves(self, vehicle: VehicleActor) -> bool:
+    def _leaves(self, body: VehicleBody) -> bool:
         """Whether a vehicle is partly beside the lanes of its road, or on a sidewalk."""
-        road_id, s, t, lane_id, heading = vehicle.body.place_on_road()
+        road_id, s, t, lane_id, heading = body.place_on_road()
         if lane_id == 0:
             return True
         lanes = self._network.roads[road_id].lanes
         right, left = lanes.edges(s)
-        half = vehicle.body.most_across(heading)
+        half = body.most_across(heading)
         if t - half < right - _MARGIN or t + half > left + _MARGIN:  # it may be
-            half = vehicle.body.across(heading)
+            half = body.across(heading)
             if t - half < right - _MARGIN or t + half > left + _MARGIN:
                 return True
         return not lanes.section(s).is_driven(lane_id)
