@@ -56,7 +56,7 @@ _POLL_S = 0.05
 def look_at(settings: ForeignSettings, base_directory: Path, where: str) -> LookedAt:
     """Start a node, look at it, and end it.
 
-    One that ends is looked at again with its clock at rest: a timer may need a message.
+    A node that ends is looked at again with its clock at rest: a timer may need a message.
 
     :param settings: how it is started
     :param base_directory: a script is relative to it

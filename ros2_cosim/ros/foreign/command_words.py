@@ -65,7 +65,7 @@ def _program(words: Sequence[str]) -> tuple[Data, list[str]]:
 
 
 def _first_line(program: str) -> str:
-    """The first line of a file, which may say what runs it; empty: it is no text."""
+    """The first line of a file, which may say what runs it; empty: it is not a text."""
     with suppress(OSError, UnicodeDecodeError), open(which(program) or program) as file:
         return file.readline(_LONGEST_LINE)
     return ""
