@@ -19,6 +19,7 @@ from typer.testing import CliRunner
 
 from ros2_cosim.cli.main import app
 from ros2_cosim.core.messages.foreign import ForeignSettings
+from ros2_cosim.core.record.bag_reader import read_bag
 from ros2_cosim.core.record.summary import read_summary
 
 pytest.importorskip("rclpy")
@@ -68,6 +69,45 @@ def test_a_scenario_of_two_nodes_is_right_and_runs_as_it_is() -> None:
     counts = {each.name: each.activations for each in summary.participants}
     assert counts["timer_adapter"] > 10
     assert counts["relay_adapter"] == counts["stand_in"] == 2
+
+
+_STRICT = """
+import argparse
+import rclpy
+from rclpy.node import Node
+from std_msgs.msg import Float64
+
+class Strict(Node):
+    last = None
+
+    def __init__(self):
+        super().__init__("strict")
+        self.doubled = self.create_publisher(Float64, "doubled", 10)
+        self.create_subscription(Float64, "number", self.take, 10)
+        self.create_timer(0.2, lambda: self.doubled.publish(Float64(data=2.0 * self.last)))
+
+    def take(self, message):
+        self.last = message.data
+
+argparse.ArgumentParser().parse_args()
+rclpy.init(args=[])
+rclpy.spin(Strict())
+"""
+
+
+def test_a_node_may_know_no_arguments_of_ros_and_fail_without_messages() -> None:
+    """Its file may be a program without a line that says what runs it."""
+    Path("strict.py").write_text(_STRICT)
+    Path("strict.py").chmod(0o755)
+    made = cosim("new", "seen", "--from-node", "./strict.py")
+    assert made.exit_code == 0, made.output
+    assert "ends when a timer runs before its first message" in made.output
+    words = ("run", "seen.yaml", "--shape", "composed", "--out", "out", "--set", "duration=700ms")
+    ran = cosim(*words)
+    assert ran.exit_code == 0, ran.output
+    assert read_summary(Path("out")).repeatable
+    stamps = [each.stamp for each in read_bag(Path("out/bag")) if each.topic == "/doubled"]
+    assert stamps == [200_000_000, 400_000_000, 600_000_000]
 
 
 def test_a_lifecycle_node_is_active_when_it_is_looked_at() -> None:
@@ -260,6 +300,7 @@ def test_a_middleware_that_is_not_there_is_one_line(words: tuple[str, ...]) -> N
     ("command", "text"),
     [
         ("missing.py", "there is no file missing.py"),
+        (f"{sys.executable} -c 'raise SystemExit(\"no: luck\")'", "luck\")': the foreign process"),
         (f"{sys.executable} -c 'raise SystemExit(\"no luck\")'", "its last line: no luck"),
         ("missing.launch.py", "there is no file missing.launch.py"),
         (

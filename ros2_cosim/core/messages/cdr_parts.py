@@ -353,9 +353,6 @@ class NumberPieces:
 
     def __init__(self, pieces: Sequence[Run | FlatList], head: str, offset: int) -> None:
         self._pieces = list(pieces)
-        #: Of a run of numbers the first of its values and the one behind the last; of a sequence
-        #: its value, and 0.
-        self._places = [(p.start, p.stop) if isinstance(p, Run) else (p.index, 0) for p in pieces]
         self._head = head
         self._offset = offset
         self._packers: dict[int, Callable[..., bytes]] = {}
@@ -374,11 +371,11 @@ class NumberPieces:
         :param flat: values of the head; those of the pieces are appended
         """
         key = 0
-        for place, stop in self._places:
-            if stop:
-                flat += values[place:stop]
+        for piece in self._pieces:
+            if isinstance(piece, Run):
+                flat += values[piece.start : piece.stop]
                 continue
-            elements = values[place]
+            elements = values[piece.index]
             count = len(elements)
             if count > _CHUNK:
                 return None

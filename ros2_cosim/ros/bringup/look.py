@@ -56,11 +56,29 @@ _POLL_S = 0.05
 def look_at(settings: ForeignSettings, base_directory: Path, where: str) -> LookedAt:
     """Start a node, look at it, and end it.
 
+    A node that ends is looked at again with its clock at rest: a timer may need a message.
+
     :param settings: how it is started
     :param base_directory: a script is relative to it
     :param where: how messages call the node
     :raises ConfigurationError: it cannot be started, ends, or does not appear
     """
+    try:
+        return _looked(settings, base_directory, where)
+    except _EndedError as error:
+        rests = settings.model_copy(update={"use_sim_time": True})
+        try:
+            seen = _looked(rests, base_directory, where)
+        except ConfigurationError:
+            raise error from None
+        return seen._replace(at_rest=True)
+
+
+class _EndedError(ConfigurationError):
+    """A node was there, and its process has ended."""
+
+
+def _looked(settings: ForeignSettings, base_directory: Path, where: str) -> LookedAt:
     with ExitStack() as stack:
         domain = stack.enter_context(claim())
         directory = Path(stack.enter_context(TemporaryDirectory()))
@@ -95,7 +113,9 @@ def look_at(settings: ForeignSettings, base_directory: Path, where: str) -> Look
                 LoadedComponent(node, settings, {}, patience, look.wait).load()
             return look.take()
         except ParticipantError as error:
-            raise ConfigurationError(f"{where}: {str(error).partition(': ')[2]}") from None
+            said = str(error).removeprefix(f"participant '{where}', {patience.place}: ")
+            ended = look.has_nodes and process.ended()
+            raise (_EndedError if ended else ConfigurationError)(f"{where}: {said}") from None
 
 
 @contextmanager
@@ -122,11 +142,14 @@ class _Look:
     ) -> None:
         self._node, self._executor = node, executor
         self._lead, self._patience = lead, patience
+        #: Whether a node has appeared.
+        self.has_nodes = False
 
     def take(self) -> LookedAt:
         """Wait until the nodes are there and whole, and count what they publish."""
         self._patience.begin(lambda: "a node of it")
         self.wait(lambda: bool(seen_nodes(self._node)))
+        self.has_nodes = True
         ends = monotonic() + _LONGEST_S
         active: set[str] = set()
         while True:

@@ -15,6 +15,7 @@ import yaml
 
 from ros2_cosim.core.documents.plain_data import read_mapping
 from ros2_cosim.core.kernel.errors import ConfigurationError
+from ros2_cosim.ros.foreign.led_program import parted
 
 Data = dict[str, Any]
 _BEGIN, _END = "--ros-args", "--"
@@ -34,7 +35,7 @@ def settings_of(words: Sequence[str], where: str) -> Data:
     :param where: how messages call it
     :raises ConfigurationError: it is empty, or a ROS argument is not understood
     """
-    plain, ros = _split(words)
+    plain, ros = parted(words)
     if not plain:
         raise ConfigurationError(f"{where}: found no command; allowed is the one of a node")
     settings, arguments = _program(plain)
@@ -44,28 +45,16 @@ def settings_of(words: Sequence[str], where: str) -> Data:
     return settings | ({"arguments": arguments} if arguments else {})
 
 
-def _split(words: Sequence[str]) -> tuple[list[str], list[str]]:
-    """The plain arguments, and those of ROS."""
-    plain: list[str] = []
-    ros: list[str] = []
-    into = plain
-    for word in words:
-        if word == _BEGIN:
-            into = ros
-        elif word == _END and into is ros:
-            into = plain
-        else:
-            into.append(word)
-    return plain, ros
-
-
 def _program(words: Sequence[str]) -> tuple[Data, list[str]]:
     """How a program is started, and its arguments."""
     first, *rest = words
     # First, for that program may be one of this interpreter.
     if [Path(first).name, *rest[:1]] == ["ros2", "run"] and len(rest) > 2:
         return {"package": rest[1], "executable": rest[2]}, rest[3:]
-    if (Path(first).suffix == ".py" and which(first) is None) or _names_this_interpreter(first):
+    line = _first_line(first)
+    by_name = Path(first).suffix == ".py" and (which(first) is None or not line.startswith("#!"))
+    named = line.removeprefix("#!").split() if line.startswith("#!") else []
+    if by_name or (named and _is_this_interpreter(named[-1])):
         return {"script": first}, rest
     if _is_this_interpreter(first) and rest:
         if rest[0] == "-m" and len(rest) > 1:
@@ -75,13 +64,11 @@ def _program(words: Sequence[str]) -> tuple[Data, list[str]]:
     return {"command": list(words)}, []
 
 
-def _names_this_interpreter(program: str) -> bool:
-    """Whether a file says in its first line that this interpreter runs it."""
+def _first_line(program: str) -> str:
+    """The first line of a file, which may say what runs it; empty: it is not a text."""
     with suppress(OSError, UnicodeDecodeError), open(which(program) or program) as file:
-        line = file.readline(_LONGEST_LINE)
-        words = line.removeprefix("#!").split()
-        return line.startswith("#!") and bool(words) and _is_this_interpreter(words[-1])
-    return False
+        return file.readline(_LONGEST_LINE)
+    return ""
 
 
 def _is_this_interpreter(program: str) -> bool:

@@ -450,6 +450,34 @@ def shutting_down_once(try_shutdown: Callable[[Any], None]) -> Callable[[Any], N
     return shut_down
 
 
+def parted(arguments: Sequence[str]) -> tuple[list[str], list[str]]:
+    """The plain arguments of a program, and those of ROS."""
+    plain: list[str] = []
+    ros: list[str] = []
+    into = plain
+    for word in arguments:
+        if word == "--ros-args":
+            into = ros
+        elif word == "--" and into is ros:
+            into = plain
+        else:
+            into.append(word)
+    return plain, ros
+
+
+def initialising_with(arguments: Sequence[str], init: Callable[..., None]) -> Callable[..., None]:
+    """``Context.init`` of rclpy, which gets these ROS arguments whatever the program hands over.
+
+    The program does not see them: many read their command line strictly, or hand over nothing.
+    """
+
+    def initialise(context: Any, args: Any = None, **named: Any) -> None:
+        plain = sys.argv if args is None else args
+        init(context, [*plain, "--ros-args", *arguments, "--"], **named)
+
+    return initialise
+
+
 def _end(end: Any) -> tuple[str, str, bool, bool]:
     """Topic and type of a subscription or a publisher, whether it is reliable, and latched."""
     kind, qos = end.msg_type, end.qos_profile
@@ -500,6 +528,8 @@ def main(arguments: list[str]) -> None:
     with suppress(ImportError):  # it does without rclpy
         context = import_module("rclpy.context").Context
         context.try_shutdown = shutting_down_once(context.try_shutdown)
+        arguments, of_ros = parted(arguments)
+        context.init = initialising_with(of_ros, context.init)
         if given["outputs"] is not None:
             Led(frames, given["outputs"])
     if arguments[0] == "-m":

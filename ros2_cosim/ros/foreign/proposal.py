@@ -30,7 +30,11 @@ _SAMPLES: Mapping[str, Data] = {
         "range_min": 0.05,
         "range_max": 30.0,
         "ranges": {"repeat": 10.0, "times": 1081},
-    }
+    },
+    "sensor_msgs/msg/Joy": {
+        "axes": {"repeat": 0.0, "times": 8},
+        "buttons": {"repeat": 0, "times": 12},
+    },
 }
 #: Latency of nodes that hear each other in a circle.
 _CIRCLE_LATENCY = "1ms"
@@ -52,6 +56,7 @@ class LookedAt(NamedTuple):
     counts: Mapping[str, int]
     seconds: float
     unseen: str = ""
+    at_rest: bool = False
 
     @property
     def main(self) -> SeenNode:
@@ -228,6 +233,8 @@ def _parameters(each: _Placed, read: Data, tied: Data) -> Data:
     if kept:
         settings["remap"] = kept
     settings["use_sim_time"] = True
+    if each.seen.at_rest:
+        settings["clock_start"] = format_ns(0)
     return settings | ({"inputs": read} if read else {}) | ({"outputs": tied} if tied else {})
 
 
@@ -285,6 +292,11 @@ def _notes(each: _Placed, part: Data, exchanged: Container[str]) -> list[str]:
         notes.append(
             f"{each.name}: its nodes talk by {', '.join(inner)}, which needs the same number of "
             "messages in each activation: where that is not 1, say expect: N and take: last"
+        )
+    if seen.at_rest:
+        notes.append(
+            f"{each.name} ends when a timer runs before its first message: it was looked at with "
+            "its clock at rest, and clock_start keeps its timers from running at the start"
         )
     if "inputs" not in part and not seen.period_ns:
         notes.append(f"{each.name} reads no topic and has no timer: nothing activates it")
