@@ -12,16 +12,16 @@ from buildtools.net_lines import of_text, of_wings
 #: in a commit of its own, which says in one sentence why; lower it when something goes.
 BUDGET = {
     "cli": 2_922,
-    "core": 25_259,
+    "core": 25_276,
     "dcp": 13_458,
     "driving": 17_795,
     "lab": 8_380,
     "ros": 14_195,
     "ros2_cosim": 149,
     "vds": 3_850,
-    "world": 27_684,
+    "world": 27_699,
     "bench": 11_710,
-    "buildtools": 2_245,
+    "buildtools": 2_272,
     "config": 37,
     "launch": 155,
 }
