@@ -12,7 +12,7 @@ from buildtools.net_lines import of_text, of_wings
 #: in a commit of its own, which says in one sentence why; lower it when something goes.
 BUDGET = {
     "cli": 2_922,
-    "core": 25_276,
+    "core": 25_279,
     "dcp": 13_458,
     "driving": 17_795,
     "lab": 8_380,

@@ -59,7 +59,7 @@ def test_results_are_written_without_the_report(
         return path
 
     monkeypatch.setattr(results, "write_summary", watched)
-    monkeypatch.setattr("ros2_cosim.core.run.inproc.write_reports", lambda output: None)
+    monkeypatch.setattr("ros2_cosim.core.run.inproc.write_reports", lambda output, scenario: None)
     run_inproc(make_scenario(chain("1s"), "chain"), tmp_path / "out")
     assert seen == [False]
     assert not (tmp_path / "out" / "report.html").exists()

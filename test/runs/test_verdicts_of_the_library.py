@@ -302,7 +302,7 @@ def test_verdicts_are_those_of_the_bag(
     name: str, changes: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     # What is made from the bag takes most of the time of a run, and is not looked at here.
-    monkeypatch.setattr("ros2_cosim.core.run.inproc.write_reports", lambda output: None)
+    monkeypatch.setattr("ros2_cosim.core.run.inproc.write_reports", lambda output, scenario: None)
     monkeypatch.setattr("ros2_cosim.core.record.results.functions_of", lambda group: {})
     scenario = load_scenario(library_file(name), [BAG, *changes])
     summary = run_inproc(scenario, tmp_path)

@@ -209,7 +209,7 @@ class LatchedInputs:
         for port in self._ports:
             changes = 0
             for channel in port.channels:
-                changes += channel.advance(time) if channel.pending else channel.changes
+                changes += channel.advance(time)
             if changes != port.changes:  # another reader may have looked since
                 port.changes = changes
                 changed.append(port)

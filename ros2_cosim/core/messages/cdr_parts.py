@@ -273,7 +273,8 @@ class FlatList(_List):
         self.scalars = tuple(s for s in item.element.items if isinstance(s, Scalar))
         self._width = sum(scalar.bound for scalar in self.scalars)
         self._size = sum(struct.calcsize(scalar.code) for scalar in self.scalars)
-        self._single = item.element.build is tuple  # a primitive, not a record
+        #: Whether its elements are primitives, not records.
+        self.is_single = item.element.build is tuple
         #: Whether it is a sequence of any number of elements.
         self.is_plain = item.bound and item.length == SEQUENCE and not item.limit
         #: Structs by eight times the number of elements plus the residue of the offset.
@@ -296,7 +297,7 @@ class FlatList(_List):
         while count > 0:
             part = min(count, _CHUNK)
             packer = self._packer(offset, part)
-            if self._single:
+            if self.is_single:
                 parts.append(packer.pack(*islice(rest, part)))
             else:
                 numbers: list[Any] = []
@@ -308,7 +309,7 @@ class FlatList(_List):
 
     def append(self, numbers: list[Any], elements: Iterable[Any]) -> None:
         """Append the numbers of elements."""
-        if self._single:
+        if self.is_single:
             if type(elements) is tuple:
                 numbers += elements  # faster where it is compiled; an array would be added to it
             else:
@@ -330,7 +331,7 @@ class FlatList(_List):
             offset += packer.size
             count -= _CHUNK
         if self._bound:
-            if self._single:
+            if self.is_single:
                 out.append(tuple(flat))
             else:
                 rows = zip(*[iter(flat)] * self._width, strict=True)
@@ -381,7 +382,10 @@ class NumberPieces:
                 return None
             key = key * (_CHUNK + 1) + count
             flat.append(count)
-            piece.append(flat, elements)
+            if piece.is_single and type(elements) is tuple:
+                flat += elements  # as append does
+            else:
+                piece.append(flat, elements)
         packer = self._packers.get(key)
         if packer is None:
             if len(self._packers) >= _STRUCTS:

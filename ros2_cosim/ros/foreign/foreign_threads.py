@@ -46,7 +46,7 @@ _LOOKS_AT_REST = 5_000
 _LOOK_AGAIN_S = 0.0002
 #: The same before an activation is looked at; a thread that computes for longer counts.
 _LOOKS_FOR_REST = 500
-#: Who locks this file has the turn at a process. No other user can open it, and no file is left.
+#: The adapter that locks this file has the turn at a process. Other users cannot open it.
 _TURN = "/proc/{}/environ"
 #: A wait without an end, as the kernel shows its limit: no pointer to one, or -1 ms.
 _NO_POINTER = ("0x0",)

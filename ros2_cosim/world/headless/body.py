@@ -557,10 +557,7 @@ class VehicleBody:
         return OrientedBox(x, y, below + height, length, width, height, self._cos, self._sin)
 
     def most_across(self, heading: float) -> float:
-        """Its box reaches no farther across a road of a heading than so far to either side [m].
-
-        The sine of an angle is no larger than the angle.
-        """
+        """A bound of :meth:`across` that needs no sine: an angle is above its sine [m]."""
         turned = self._vehicle.yaw - heading
         turned = turned if turned > 0.0 else -turned
         return self._reach * turned + self._half_width + _ROUNDING

@@ -132,7 +132,7 @@ class _RpcClient:
         self._pending.extendleft(reversed(held))
 
     def _call(self, request: RpcRequest) -> bytes:
-        """The answer to a request; empty: nobody would read it."""
+        """The answer to a request; empty: the client would not read it."""
         simulation = self._server.simulation
         simulation.outsiders.note(self._sock, request.method, simulation.world.frame)
         try:
