@@ -71,7 +71,7 @@ HOT = {
     "core/realtime": "pacing run_control run_state sequential_run",
     "core/sockets": "board brief_waits framing",
     # What every step of a world behind a slave passes through.
-    "dcp/standard": "data_path values",
+    "dcp/standard": "values",
     "dcp/slave": "data_exchange request_checks run slave state_machine",
 }
 

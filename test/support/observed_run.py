@@ -118,7 +118,7 @@ def _pause_and_resume(
 
     def look(name: str) -> None:
         seen.labels[name] = onlooker.call(
-            GetState, "/asker/get_state", GetState.Request()
+            GetState, "/asker/get_state", GetState.Request(), changes=False
         ).current_state.label
         seen.offered[name] = [
             description.transition.id
@@ -126,6 +126,7 @@ def _pause_and_resume(
                 GetAvailableTransitions,
                 "/asker/get_available_transitions",
                 GetAvailableTransitions.Request(),
+                changes=False,
             ).available_transitions
         ]
 
@@ -163,8 +164,9 @@ def _pause_and_resume(
     before = len(_lines(log)["asker"])
     look("PAUSED")
     graph = onlooker.call(
-        GetAvailableTransitions, "/asker/get_transition_graph", GetAvailableTransitions.Request()
-    )
+        GetAvailableTransitions, "/asker/get_transition_graph", GetAvailableTransitions.Request(),
+        changes=False,
+    )  # fmt: skip
     seen.graph = [
         (d.transition.label, d.start_state.label, d.goal_state.label)
         for d in graph.available_transitions
